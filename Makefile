@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static deb ns3 release
+.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample peer-lte papers docs pages fuzz clean tools build wheel static deb ns3 release
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -167,6 +167,9 @@ profiles: build ## The profiles of `ackclock link` on real packets: rate and rou
 
 check-ns2: build ## The same runs in ns-2: goodput within 2 %, timeouts within 20 % or 10
 	python benches/check_ns2.py
+
+peer-lte: build ## Downloads over ns-3's LTE and over the preset `lte`, same cell: goodput within 3 %, p95 delay within 10 %; needs ns-3 (libns3-dev)
+	python benches/peer_lte.py
 
 check-ns2-sample: .venv/.packages checked ## A tenth of that, on what tests run on
 	$(ON_CHECKED) python benches/check_ns2.py --items 1 4 9 --buffers 4 10

@@ -98,6 +98,7 @@ fn bearer() -> impl Strategy<Value = [String; 2]> {
         (16u32..2047, 2u32..20, select(vec!["discard", "reset"])).prop_map(|(window, most, then)| format!(
             "window = {window}, max_dat = {most}, on_max_dat = \"{then}\""
         )),
+        (16u32..2047).prop_map(|window| format!("window = {window}, buffer_counts = \"unsent\"")),
         Just("mode = \"unacknowledged\"".to_owned()),
     ];
     let scheduled = prop::option::of((1u32..8, 1u32..20));

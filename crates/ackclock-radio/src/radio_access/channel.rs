@@ -14,6 +14,7 @@ use super::flow_control::Allocation;
 use super::grants::Grants;
 use super::iub::{Iub, Sent};
 use crate::umts_rlc_am::{Asks, Data, End, LossCause, Payload, Pdu, Places, RlcConfig, Sdus};
+use ackclock_link::Load;
 
 /// Both directions of a user's class, with an RLC end on each side. All arrays are indexed by direction.
 pub(super) struct Channel {
@@ -269,7 +270,9 @@ impl Channel {
             waiting,
             in_transmission,
             unacknowledged,
-            occupied: waiting + in_transmission + unacknowledged,
+            occupied: waiting
+                + in_transmission
+                + if sdus.counts_sent() { unacknowledged } else { Load::NONE },
             capacity: sdus.queue().capacity(flow),
             rate,
         }

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::pdu_size::PduSize;
 use super::poll::PollConfig;
 use super::receiver::StatusConfig;
-use super::rlc::{OnMaxDat, RlcConfig, RlcMode, Tries};
+use super::rlc::{BufferCounts, OnMaxDat, RlcConfig, RlcMode, Tries};
+
 use crate::radio_access::{Class, DedicatedConfig, DedicatedKey, ErrorsBy, RadioAccess};
 
 /// A UMTS bearer with the complete radio link control of 3GPP TS 25.322, acknowledged or unacknowledged. Packets are
@@ -113,6 +114,7 @@ impl UmtsRlcAmConfig {
         RlcConfig {
             mode: self.mode,
             pdu: PduSize::Fixed(self.pdu),
+            buffer_counts: BufferCounts::default(),
             order: self.order,
             reordering: None,
             window: self.window,

@@ -78,7 +78,7 @@ pub use config::UmtsRlcAmConfig;
 pub use missing::MissingFormat;
 pub use poll::{PollConfig, WindowPolls};
 pub use receiver::{StatusConfig, WindowChange};
-pub use rlc::{OnMaxDat, RlcConfig, RlcMode, Tries};
+pub use rlc::{BufferCounts, OnMaxDat, RlcConfig, RlcMode, Tries};
 
 pub(crate) use bounds::in_bounds;
 pub(crate) use end::{Asks, End};

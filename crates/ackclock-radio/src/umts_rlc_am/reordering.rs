@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use ackclock_core::{Segment, Span, Time};
 
 use super::sn::SduNumber;
-use crate::Repetitions;
+use ackclock_link::Repetitions;
 
 /// An SDU of which all parts have arrived.
 pub(super) struct Complete {

@@ -23,6 +23,10 @@ pub struct RlcConfig {
     /// Payload octets of a PDU, for packets and their length indicators; "grant": a PDU fills its block or TTI (LTE);
     /// "packet": a PDU has one packet, or a segment of one where its block or TTI ends (5G NR).
     pub pdu: PduSize,
+    /// Packets that count against the buffer: all that the peer has not acknowledged ("unacknowledged"), as TS 25.322 keeps
+    /// them, or only those with an unsent part ("unsent"), as the queues of LTE and 5G NR above the RLC.
+    #[serde(skip_serializing_if = "BufferCounts::is_default")]
+    pub buffer_counts: BufferCounts,
     /// Whether packets are delivered in order, or each packet as soon as it is complete.
     pub order: DeliveryOrder,
     /// t-Reordering of PDCP (TS 38.323): packets that arrive before an earlier packet wait for it for at most this time.
@@ -51,6 +55,23 @@ pub struct RlcConfig {
     /// user and direction has separate hold times. By default no packet is held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delays: Option<HoldConfig>,
+}
+
+/// Packets that count against the buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferCounts {
+    /// All packets that the peer has not acknowledged.
+    #[default]
+    Unacknowledged,
+    /// Packets with a part that was never sent.
+    Unsent,
+}
+
+impl BufferCounts {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Whether lost PDUs are retransmitted.
@@ -92,6 +113,7 @@ impl Default for RlcConfig {
         Self {
             mode: RlcMode::Acknowledged,
             pdu: PduSize::Fixed(Size::Bytes(40)),
+            buffer_counts: BufferCounts::default(),
             order: DeliveryOrder::InSequence,
             reordering: None,
             window: 2047,
@@ -197,6 +219,7 @@ impl RlcConfig {
             (RlcMode::Acknowledged, OnMaxDat::Reset) => ("on_max_dat = \"reset\"", vec![mrw]),
             (RlcMode::Unacknowledged, _) => {
                 let said = vec![
+                    ("buffer_counts", self.buffer_counts != usual.buffer_counts),
                     ("order", self.order != usual.order && !self.is_by_packet()),
                     ("window", self.window != usual.window),
                     ("max_dat", self.max_dat != usual.max_dat),

@@ -12,13 +12,14 @@ use ackclock_link::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitio
 use super::pdu::{LossCause, Payload};
 use super::places::{Place, Places};
 use super::reordering::{Complete, Late, Reordering};
-use super::rlc::{RlcConfig, RlcMode};
+use super::rlc::{BufferCounts, RlcConfig, RlcMode};
 use super::sn::SduNumber;
 use crate::artificial_delay::HoldTimes;
 
 /// Queue of a direction, and the SDUs with parts in PDUs.
 pub(crate) struct Sdus {
     queue: AnyQueue,
+    counts: BufferCounts,
     /// Age limits of SDUs that are sent again, and of SDUs with a part in a PDU.
     limits: [Option<Span>; 2],
     /// SDUs that are sent again from their start, before the queue, because the RLC was re-established.
@@ -81,6 +82,7 @@ impl Sdus {
     pub(crate) fn new(queue: AnyQueue, places: Option<Places>) -> Self {
         Self {
             queue,
+            counts: BufferCounts::default(),
             limits: [None; 2],
             places,
             held: None,
@@ -99,11 +101,11 @@ impl Sdus {
         }
     }
 
-    /// Holds delivered SDUs as the RLC table says.
+    /// Counts SDUs against the buffer, and holds delivered SDUs, as the RLC table says.
     pub(crate) fn holding(self, rlc: &RlcConfig) -> Self {
         let held = |delays| Box::new((HoldTimes::new(delays), InOrder::new(rlc.order.into())));
         let reordering = rlc.reordering.map(|time| Box::new(Reordering::new(time)));
-        Self { held: rlc.delays.as_ref().map(held), reordering, ..self }
+        Self { counts: rlc.buffer_counts, held: rlc.delays.as_ref().map(held), reordering, ..self }
     }
 
     /// Discards SDUs at an age limit. A part of the SDU may then be in a PDU of fixed size (TS 25.322 section 9.7.3), but
@@ -304,7 +306,12 @@ impl Sdus {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.freed) else { return };
         sdu.freed = true;
         let segment = sdu.segment;
-        if self.departures != Departures::Unwatched {
+        self.note_freed(now, segment);
+    }
+
+    /// Reports that an SDU no longer counts against the buffer, if it did so after its departure.
+    fn note_freed(&mut self, now: Time, segment: Segment) {
+        if self.departures != Departures::Unwatched && self.counts_sent() {
             self.outcomes.push(now, LinkEvent::Freed, segment);
         }
     }
@@ -442,8 +449,8 @@ impl Sdus {
 
     /// Frees an SDU that was to be sent again, and reports it as lost unless it was delivered.
     fn lose_one_returned(&mut self, now: Time, sdu: &Sdu, cause: LossCause) {
-        if self.departures != Departures::Unwatched && !sdu.freed {
-            self.outcomes.push(now, LinkEvent::Freed, sdu.segment);
+        if !sdu.freed {
+            self.note_freed(now, sdu.segment);
         }
         if !sdu.ended {
             self.note_lost(now, sdu.segment, cause);
@@ -516,10 +523,16 @@ impl Sdus {
     /// Load outside the queue that counts against the capacity of `flow`: SDUs with a part in a PDU that are still in
     /// the buffer.
     pub(crate) fn held(&self, flow: FlowId) -> Load {
-        self.load_of(flow, &self.begun, |_| true) + self.load_of(flow, &self.returned, |_| true)
+        let counts = |sdu: &Sdu| self.counts_sent() || !sdu.departed;
+        self.load_of(flow, &self.begun, counts) + self.load_of(flow, &self.returned, counts)
     }
 
-    /// Load of SDUs in transmission, and load of departed SDUs that are still in the buffer.
+    /// Whether departed SDUs count against the buffer.
+    pub(crate) fn counts_sent(&self) -> bool {
+        self.counts == BufferCounts::Unacknowledged
+    }
+
+    /// Load of SDUs in transmission, and load of departed SDUs that the peer has not acknowledged.
     pub(crate) fn cutting_and_sent(&self, flow: FlowId) -> [Load; 2] {
         let [cutting, sent] =
             [false, true].map(|departed| self.load_of(flow, &self.begun, |sdu| sdu.departed == departed));
@@ -532,9 +545,10 @@ impl Sdus {
         open.fold(self.queue.load(), |sum, sdu| sum + Load::of(&sdu.segment))
     }
 
-    /// Number of SDUs of all flows in the buffer: queued SDUs, and SDUs with a part in a PDU that are not yet freed.
+    /// Number of SDUs of all flows that count against the buffer: queued SDUs, and SDUs with a part in a PDU.
     pub(crate) fn buffered(&self) -> u32 {
-        self.load().packets + self.begun.iter().filter(|sdu| !sdu.freed).count() as u32
+        let counts = |sdu: &&Sdu| !sdu.freed && (self.counts_sent() || !sdu.departed);
+        self.load().packets + self.begun.iter().filter(counts).count() as u32
     }
 
     /// Load of the unfreed SDUs among `sdus` that count against the capacity of `flow`.

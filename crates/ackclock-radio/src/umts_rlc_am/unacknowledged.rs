@@ -6,7 +6,7 @@ use super::pdu::{Data, Pdu};
 use super::sdus::Sdus;
 use super::segmentation::Shape;
 use super::sn::Sn;
-use crate::DeliveryOrder;
+use ackclock_link::DeliveryOrder;
 
 /// Transmitter and receiver in unacknowledged mode, which keep no state of sent PDUs.
 pub(crate) struct Unacknowledged {
