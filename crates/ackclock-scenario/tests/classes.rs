@@ -74,7 +74,7 @@ fn only_the_class_without_acknowledgements_repeats_nothing() {
 #[test]
 fn a_class_without_flows_changes_nothing() {
     let dedicated = "[edge.bearer]\nkind = \"radio-access\"\n";
-    for (preset, keys) in [("hsdpa", ""), ("lte", ""), ("linux", dedicated)] {
+    for (preset, keys) in [("hsdpa", ""), ("lte", ""), ("nr", ""), ("linux", dedicated)] {
         let with = |classes: &str| {
             let text = format!("duration = \"5s\"\n{keys}{classes}{BULK}[[flow]]\ntowards = \"server\"\n");
             let RunResult { flows, bottleneck, uplink, engine, .. } =

@@ -2,8 +2,8 @@
 
 use ackclock_scenario::{DiskFiles, RunOptions, RunResult, Scenario, run};
 
-/// Names of the radios: UMTS with dedicated channels, HSDPA (a cell behind an Iub with credits) and LTE (grants).
-const RADIOS: [&str; 3] = ["umts", "hsdpa", "lte"];
+/// Names of the radios: UMTS with dedicated channels, HSDPA (a cell behind an Iub with credits), LTE (grants) and 5G NR.
+const RADIOS: [&str; 4] = ["umts", "hsdpa", "lte", "nr"];
 
 /// A radio for 16 seconds, with this hand-over at 8 s.
 fn over(radio: &str, handover: &str, sets: &[&str]) -> RunResult {
@@ -14,6 +14,9 @@ fn over(radio: &str, handover: &str, sets: &[&str]) -> RunResult {
              air.up = { kind = \"dedicated\", errors = \"1%\" }\n[[flow]]\nmax_window = \"32kB\"\nacks = \"delayed\"\npacket = \"1500B\"\n"
         }
         "hsdpa" => "preset = \"hsdpa\"\nduration = \"16s\"\n",
+        "nr" => {
+            "preset = \"nr\"\nduration = \"16s\"\n[edge]\nbuffer = \"400p\"\n[[flow]]\nmax_window = \"256kB\"\n"
+        }
         // The hand-over lasts for longer than the age limit.
         _ => {
             "preset = \"lte\"\nduration = \"16s\"\n[edge]\nage_limit = \"none\"\nup_age_limit = \"none\"\n[[flow]]\nmax_window = \"256kB\"\n"

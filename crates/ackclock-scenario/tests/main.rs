@@ -24,6 +24,7 @@ mod line;
 mod link_share;
 mod links;
 mod linux;
+mod nr;
 mod observed;
 mod overrides;
 mod probe;
