@@ -1,4 +1,4 @@
-//! Real packets over links that reorder, duplicate and corrupt.
+//! Real packets over links that reorder, duplicate, corrupt, and drop by age.
 
 use serde_json::Value;
 
@@ -60,11 +60,30 @@ while len(numbers) + wrong() < due and time.monotonic() < end:
 print(numbers)
 "#;
 
+/// Sends datagrams in one burst, and takes those that return until none has come for a second.
+const BURST: &str = r#"
+import os, socket
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(100):
+    client.sendto(bytes(80), (os.environ["ACKCLOCK_BASE"], 5002))
+client.settimeout(1)
+came = 0
+try:
+    while client.recv(2000):
+        came += 1
+except TimeoutError:
+    print(came)
+"#;
+
 fn folder() -> Option<Folder> {
     let folder = folder_with(&["python3"])?;
-    for (name, text) in
-        [("server.py", SERVER), ("client.py", CLIENT), ("echo.py", ECHO), ("numbers.py", NUMBERS)]
-    {
+    for (name, text) in [
+        ("server.py", SERVER),
+        ("client.py", CLIENT),
+        ("echo.py", ECHO),
+        ("numbers.py", NUMBERS),
+        ("burst.py", BURST),
+    ] {
         folder.write(name, text);
     }
     Some(folder)
@@ -132,4 +151,20 @@ fn the_receiver_finds_as_many_packets_reordered_as_the_link_reports() {
     let (late, told) = (late.count() as u64, &results["bottleneck"]["reordered"]["packets"]);
     assert_eq!((numbers.len(), told.as_u64()), (100, Some(late)));
     assert!(late > 5, "{late}");
+}
+
+#[test]
+fn packets_of_a_burst_leave_at_the_age_limit() {
+    let Some(folder) = folder() else { return };
+    // 100 packets of 108 bytes take 864 ms.
+    let options = "--set edge.up.rate=100kbit/s --set edge.up_age_limit=200ms";
+    let (came, results) = run(&folder, options, "echo.py", "burst.py");
+    let (up, came) = (&results["uplink"], came.parse::<u64>().unwrap());
+    let aged = up["aged"].as_u64().unwrap_or_else(|| panic!("{up}"));
+    assert!(aged > 0 && came > 0, "{came} came: {up}");
+    assert_eq!((up["drops"].as_u64(), up["sent"].as_u64()), (Some(aged), Some(100)), "{up}");
+    is_balanced(up);
+    // Without the limit every packet arrives.
+    let (came, results) = run(&folder, "--set edge.up.rate=100kbit/s", "echo.py", "burst.py");
+    assert_eq!((came.as_str(), &results["uplink"]["drops"]), ("100", &0.into()));
 }

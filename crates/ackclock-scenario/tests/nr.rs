@@ -59,7 +59,7 @@ fn pdcp_delivers_in_order_what_harq_and_rlc_deliver_out_of_order() {
 fn packets_age_in_a_blockage() {
     let blockage = "[[edge.at]]\ntime = \"5s\"\noutage = { for = \"300ms\", kind = \"fade\" }\n";
     let aged =
-        |text: &str| of(text, &["edge.age_limit=50ms", "flow.max_window=256kB"]).bottleneck.lost_by.aged;
+        |text: &str| of(text, &["edge.age_limit=50ms", "flow.max_window=256kB"]).bottleneck.aged.unwrap();
     assert!(aged(blockage) > aged(""), "{} and {}", aged(blockage), aged(""));
 }
 
