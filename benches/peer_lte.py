@@ -133,11 +133,17 @@ def main() -> int:
     options.add_argument("--seconds", type=float, default=40)
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--channels", nargs="+", default=[one.name for one in CHANNELS])
+    options.add_argument("--users", type=int, nargs="+", default=[1, 2, 4, 8])
+    options.add_argument("--buffers", type=int, nargs="+", default=BUFFERS)
     given = options.parse_args()
     if not build_peer("lte_downloads.cc", PEER, ["lte", "mobility", *NS3_LIBRARIES]):
         print("skipped: ns-3 is not installed (Debian: apt install libns3-dev)")
         return 0
-    chosen = [case for case in cases() if case.channel.name in given.channels]
+    chosen = [
+        case
+        for case in cases()
+        if case.channel.name in given.channels and case.users in given.users and case.buffer in given.buffers
+    ]
     for case in chosen:
         blocks(case.channel, given.seconds)
     print(LINE.format("channel", "users", "buffer", "sender", "Mbit/s", "ns-3", "%", "p95 ms", "ns-3", "%"))
