@@ -7,7 +7,7 @@
 //! ## What it does
 //! New data has ECT(1), and the receiver counts all marks (AccECN). A moving average α follows the marked fraction of each
 //! round trip with the gain 1/16; the first mark sets it to 1. The first mark of a round reduces the window by the factor
-//! `1 - α/2`, at once. Between and after reductions, each unmarked byte acknowledged grows the window by
+//! `1 - α/2`, at once, and for a round trip, and at least R_v, no other mark does. Between and after reductions, each unmarked byte acknowledged grows the window by
 //! `(R / R_v)²` segments per window, where the virtual round-trip time R_v is the larger of the round-trip time R and
 //! 25 ms. Rounds last at least R_v. Both make the rate independent of short round-trip times. Segments are paced at the
 //! window per round trip, in slow start at twice that rate. A loss halves the window, once together with the marks of
@@ -16,7 +16,8 @@
 //! In the steady state with the marked fraction p, the window is 2/p segments if R is at least 25 ms.
 //!
 //! ## Differences from the source
-//! - The rules are written from memory of the draft, and not yet compared with it line by line.
+//! - Only the abstract and quotations of the draft were at hand. The rules were compared one by one with two programs
+//!   that follow it: udp_prague of the L4S team, by authors of the draft, and a controller of quinn that cites -04.
 //! - The virtual round-trip time applies from the start; implementations begin with it after some hundred rounds.
 //! - Slow start ends at the first mark or loss, without a test of the delay.
 //! - There is no fallback for a classic ECN bottleneck, and no second, faster average.
@@ -30,7 +31,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::BuildControl;
-use super::marked_fraction::MarkedFraction;
+use super::marked_fraction::{MarkedFraction, Round};
 use crate::config::{Halves, SenderConfig};
 use crate::congestion_control::{
     AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase,
@@ -70,7 +71,9 @@ pub struct Prague {
     fraction: MarkedFraction,
     /// Whether any mark has arrived.
     marked: bool,
-    /// Window before the reduction for the marks of this round; `None` without a reduction.
+    /// Round trip after the last reduction, within which marks reduce nothing.
+    spared: Option<Round>,
+    /// Window before the reduction for marks, if that was the last reduction and its round trip is not over.
     before_marks: Option<f64>,
     /// Window and threshold before the last loss.
     before_loss: (f64, f64),
@@ -96,6 +99,7 @@ impl Prague {
             loss_window: context.loss_window.into(),
             fraction: MarkedFraction::new(0.0),
             marked: false,
+            spared: None,
             before_marks: None,
             before_loss: (cwnd, ssthresh),
             srtt: None,
@@ -107,8 +111,9 @@ impl Prague {
         LEAST_WINDOW * self.mss
     }
 
-    /// Reduces the window for the first mark of a round (section 2.4.3).
-    fn reduce_for_marks(&mut self) {
+    /// Reduces the window for a mark (section 2.4.2).
+    fn reduce_for_marks(&mut self, sample: &AckSample) {
+        self.spared = Some(Round::start(sample.now, sample.in_flight));
         if !self.marked {
             self.marked = true;
             self.fraction.set(1.0);
@@ -119,7 +124,7 @@ impl Prague {
         self.ssthresh = self.cwnd;
     }
 
-    /// Grows the window by the unmarked bytes of an ACK (sections 2.4.2 and 2.4.4).
+    /// Grows the window by the unmarked bytes of an ACK (sections 2.4.3 and 2.4.4).
     fn grow(&mut self, bytes: f64) {
         let doubling = bytes.min((self.ssthresh - self.cwnd).max(0.0));
         let per_window = match self.srtt {
@@ -145,11 +150,12 @@ impl CongestionControl for Prague {
     fn on_ack(&mut self, sample: &AckSample) {
         self.srtt = sample.srtt.or(self.srtt);
         let least = self.srtt.map_or(Span::ZERO, |srtt| srtt.max(self.virtual_rtt));
-        if self.fraction.on_ack(sample, least) {
-            self.before_marks = None;
+        self.fraction.on_ack(sample, least);
+        if self.spared.as_mut().is_some_and(|round| round.is_over(sample, least)) {
+            (self.spared, self.before_marks) = (None, None);
         }
-        if sample.marked > 0 && self.before_marks.is_none() {
-            self.reduce_for_marks();
+        if sample.marked > 0 && self.spared.is_none() {
+            self.reduce_for_marks(sample);
         }
         if sample.phase != Phase::FastRecovery && sample.window_limited {
             self.grow(sample.acked.saturating_sub(sample.marked).into());
@@ -163,6 +169,7 @@ impl CongestionControl for Prague {
     fn on_congestion(&mut self, event: &CongestionEvent) {
         self.before_loss = (self.cwnd, self.ssthresh);
         let before = self.before_marks.take().unwrap_or(self.cwnd);
+        self.spared = Some(Round::start(event.now, event.flight));
         let half = (before / 2.0).max(self.least());
         if !event.repeated_timeout {
             self.ssthresh = half;
@@ -260,7 +267,7 @@ mod tests {
         prague.on_ack(&ack(2, MSS, 50));
         assert!((prague.cwnd - 50_005.0).abs() < 1e-9, "once a round: {}", prague.cwnd);
         prague.fraction.set(0.2);
-        prague.before_marks = None;
+        (prague.spared, prague.before_marks) = (None, None);
         prague.on_ack(&ack(3, MSS, 50));
         // 50005·(1 - 0.1).
         assert!((prague.cwnd - 45_004.5).abs() < 1e-9, "{}", prague.cwnd);
@@ -285,7 +292,44 @@ mod tests {
         assert!((prague.cwnd - 50_005.0).abs() < 1.0, "{}", prague.cwnd);
     }
 
-    /// Section 2.4.3 with RFC 9332 appendix A.1: the steady state of a scalable control is 2/p segments.
+    /// A reduction late in a round of the average is followed by a whole round trip without another.
+    #[test]
+    fn marks_are_spared_for_a_round_trip_from_the_reduction() {
+        let mut prague = prague(100);
+        prague.marked = true;
+        let sample = |millis, marked, in_flight| AckSample { in_flight, ..ack(millis, marked, 50) };
+        // The first ACK starts a round of the average of 2 segments, whose last ACK is marked.
+        prague.on_ack(&sample(0, 0, 2 * MSS));
+        prague.on_ack(&sample(30, 0, 2 * MSS));
+        prague.on_ack(&sample(60, MSS, 3 * MSS));
+        let reduced = prague.cwnd;
+        // The round of the reduction has 3 segments: two more ACKs are spared although the average has a new round.
+        prague.on_ack(&sample(61, MSS, 3 * MSS));
+        prague.on_ack(&sample(115, MSS, 3 * MSS));
+        assert_eq!(prague.cwnd, reduced);
+        prague.on_ack(&sample(116, MSS, 3 * MSS));
+        assert!(prague.cwnd < reduced, "{}", prague.cwnd);
+    }
+
+    #[test]
+    fn marks_after_a_loss_are_spared_for_a_round_trip() {
+        let mut prague = prague(100);
+        prague.marked = true;
+        prague.fraction.set(1.0);
+        let event = CongestionEvent {
+            now: Time::ZERO,
+            cause: Congestion::FastRetransmit,
+            flight: 10 * MSS,
+            window: 0,
+            repeated_timeout: false,
+            lost_in_all: 1,
+        };
+        prague.on_congestion(&event);
+        prague.on_ack(&ack(10, MSS, 50));
+        assert!((prague.cwnd - 50_000.0).abs() < 1e-9, "{}", prague.cwnd);
+    }
+
+    /// Section 2.4.2 with RFC 9332 appendix A.1: the steady state of a scalable control is 2/p segments.
     #[test]
     fn the_steady_window_is_two_over_the_marked_fraction() {
         for every in [10u32, 25, 50, 100] {
