@@ -269,7 +269,7 @@ fn by_direction(command: &str, option: &str, near: &str) -> Option<String> {
     }
     Some(match &option[prefix.len()..] {
         "rate" | "bandwidth" => "UP and DOWN are the rates: ackclock link 1mbit 8mbit".to_owned(),
-        key @ ("reorder" | "duplicate" | "corrupt") => {
+        key @ ("reorder" | "duplicate" | "corrupt" | "overhead") => {
             format!("set this scenario key with --set edge.{way}.{key}=VALUE")
         }
         _ => format!("options for this direction are {prefix}delay, {prefix}loss and {prefix}jitter"),

@@ -4,7 +4,7 @@
 use ackclock_core::SteeringConfig;
 use ackclock_import::TraceConfig;
 use ackclock_link::queue::{
-    CodelConfig, DropHeadConfig, DropTailConfig, DualPi2Config, FqCodelConfig, PieConfig, QueueConfig,
+    CakeConfig, CodelConfig, DropHeadConfig, DropTailConfig, DualPi2Config, FqCodelConfig, PieConfig, QueueConfig,
     RedConfig, ShortFirstConfig,
 };
 use ackclock_link::{BearerConfig, ConstantConfig, LinkConfig, LinksConfig, VariableConfig};
@@ -52,6 +52,7 @@ ackclock_core::registry! {
         "pie" => PieConfig,
         "red" => RedConfig,
         "fq-codel" => FqCodelConfig,
+        "cake" => CakeConfig,
         "dualpi2" => DualPi2Config,
         "short-first" => ShortFirstConfig,
     }

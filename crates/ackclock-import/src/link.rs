@@ -32,7 +32,7 @@ use ackclock_link::loss::{Loss, with_errors};
 use ackclock_link::medium::{Fate, Medium, Transmission};
 use ackclock_link::pieces::{NANOBITS_PER_BYTE, finish};
 use ackclock_link::{
-    AnyLink, AnyMedium, Files, Impairments, LinkConfig, LinkContext, MediumContext, Nominal, Redraw, Reorder,
+    AnyLink, AnyMedium, Files, Framing, Impairments, LinkConfig, LinkContext, MediumContext, Nominal, Redraw, Reorder,
 };
 
 /// A link that plays a recording: a mahimahi file, or CSV or JSON with rates.
@@ -67,6 +67,10 @@ pub struct TraceConfig {
     /// Share of packets whose payload gets a wrong bit, so that the receiver drops them.
     #[serde(skip_serializing_if = "Loss::is_none")]
     pub corrupt: Loss,
+    /// Bytes that frames of the link add to each packet: 44, "44,atm", "30,ptm", "18,least=64", or a keyword of
+    /// `tc-cake(8)` such as "docsis" or "ethernet". The rate counts them, goodput and utilisation do not.
+    #[serde(skip_serializing_if = "Framing::is_none")]
+    pub overhead: Framing,
 }
 
 /// Accounting of bytes at opportunities.
@@ -102,6 +106,7 @@ impl Default for TraceConfig {
             reorder: Reorder::default(),
             duplicate: Loss::NONE,
             corrupt: Loss::NONE,
+            overhead: Framing::NONE,
         }
     }
 }
@@ -186,12 +191,12 @@ impl LinkConfig for TraceConfig {
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        let medium = self.transmitter(context.for_medium())?;
+        let medium = self.overhead.around(self.transmitter(context.for_medium())?);
         Ok(context.impaired_link(medium, &self.impairments()))
     }
 
     fn medium(&self, context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
-        self.transmitter(context).map(Some)
+        self.transmitter(context).map(|medium| Some(self.overhead.around(medium)))
     }
 
     fn has_medium(&self) -> bool {

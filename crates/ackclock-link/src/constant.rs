@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::errors::Errors;
 use crate::loss::with_errors;
 use crate::medium::{AnyMedium, Fate, Medium, Transmission};
-use crate::{AnyLink, Files, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal, Reorder};
+use crate::{AnyLink, Files, Framing, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal, Reorder};
 
 /// A link of fixed rate and fixed delay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +42,10 @@ pub struct ConstantConfig {
     /// Share of packets whose payload gets a wrong bit, so that the receiver drops them.
     #[serde(skip_serializing_if = "Loss::is_none")]
     pub corrupt: Loss,
+    /// Bytes that frames of the link add to each packet: 44, "44,atm", "30,ptm", "18,least=64", or a keyword of
+    /// `tc-cake(8)` such as "docsis" or "ethernet". The rate counts them, goodput and utilisation do not.
+    #[serde(skip_serializing_if = "Framing::is_none")]
+    pub overhead: Framing,
 }
 
 impl Default for ConstantConfig {
@@ -53,6 +57,7 @@ impl Default for ConstantConfig {
             reorder: Reorder::default(),
             duplicate: Loss::NONE,
             corrupt: Loss::NONE,
+            overhead: Framing::NONE,
         }
     }
 }
@@ -90,12 +95,12 @@ impl LinkConfig for ConstantConfig {
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        let medium = self.transmitter(context.for_medium())?;
+        let medium = self.overhead.around(self.transmitter(context.for_medium())?);
         Ok(context.impaired_link(medium, &self.impairments()))
     }
 
     fn medium(&self, context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
-        self.transmitter(context).map(Some)
+        self.transmitter(context).map(|medium| Some(self.overhead.around(medium)))
     }
 
     fn has_medium(&self) -> bool {

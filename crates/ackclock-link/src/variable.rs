@@ -33,8 +33,7 @@ use crate::medium::{Fate, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};
 use crate::{
-    AnyLink, AnyMedium, Files, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal, Redraw,
-    Reorder,
+    AnyLink, AnyMedium, Files, Framing, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal, Redraw, Reorder,
 };
 
 /// A link whose rate and delay are redrawn for every packet, interval or slot.
@@ -62,6 +61,10 @@ pub struct VariableConfig {
     /// Share of packets whose payload gets a wrong bit, so that the receiver drops them.
     #[serde(skip_serializing_if = "Loss::is_none")]
     pub corrupt: Loss,
+    /// Bytes that frames of the link add to each packet: 44, "44,atm", "30,ptm", "18,least=64", or a keyword of
+    /// `tc-cake(8)` such as "docsis" or "ethernet". The rate counts them, goodput and utilisation do not.
+    #[serde(skip_serializing_if = "Framing::is_none")]
+    pub overhead: Framing,
 }
 
 impl Default for VariableConfig {
@@ -77,6 +80,7 @@ impl Default for VariableConfig {
             reorder: Reorder::default(),
             duplicate: Loss::NONE,
             corrupt: Loss::NONE,
+            overhead: Framing::NONE,
         }
     }
 }
@@ -170,12 +174,12 @@ impl LinkConfig for VariableConfig {
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        let medium = self.transmitter(context.for_medium())?;
+        let medium = self.overhead.around(self.transmitter(context.for_medium())?);
         Ok(context.impaired_link(medium, &self.impairments()))
     }
 
     fn medium(&self, context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
-        self.transmitter(context).map(Some)
+        self.transmitter(context).map(|medium| Some(self.overhead.around(medium)))
     }
 
     fn has_medium(&self) -> bool {

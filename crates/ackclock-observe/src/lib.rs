@@ -7,5 +7,5 @@ mod autorate;
 pub mod estimate;
 mod observed;
 
-pub use autorate::{Autorate, AutorateConfig};
+pub use autorate::{Autorate, AutorateConfig, ShapedQueue};
 pub use observed::{Acked, Advertised, Numbers, Observed, ObservedConfig, Observer, Passed, Record};

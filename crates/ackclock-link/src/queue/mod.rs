@@ -1,6 +1,8 @@
 //! Queue disciplines: they decide which segment is queued, dropped or sent next. Each discipline is in a separate file.
 
 mod age_limited;
+mod cake;
+mod cobalt;
 mod codel;
 mod drop_head;
 mod drop_tail;
@@ -13,6 +15,7 @@ mod separate;
 mod short_first;
 
 pub use age_limited::AgeLimited;
+pub use cake::{Cake, CakeConfig, Isolation};
 pub use codel::{Codel, CodelConfig};
 pub use drop_head::{DropHead, DropHeadConfig};
 pub use drop_tail::{DropTail, DropTailConfig};

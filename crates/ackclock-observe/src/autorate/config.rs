@@ -1,12 +1,32 @@
 //! Configuration of the autorate bearer.
 
+use std::sync::Arc;
+
 use ackclock_core::{Config, ConfigError, Rate, Span};
-use ackclock_link::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, Files, Nominal, Side};
+use ackclock_link::queue::{CakeConfig, FqCodelConfig, QueueConfig};
+use ackclock_link::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, Files, Framing, Nominal, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Autorate;
 use super::controller::Controller;
+
+/// Queue discipline before the shaper.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShapedQueue {
+    /// FQ-CoDel.
+    #[default]
+    FqCodel,
+    /// CAKE, set for the rate `base`.
+    Cake,
+}
+
+impl ShapedQueue {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// A shaper that adapts its rate to the round-trip time and the load, as documented for cake-autorate.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +44,12 @@ pub struct AutorateConfig {
     /// Threshold for a late round trip, in addition to the transmission time of a full packet. A round trip is late if
     /// half of it exceeds half of the usual round trip by more than the sum of these two times.
     pub late: Span,
+    /// Queue discipline before the shaper: "fq-codel", or "cake", whose targets are those for the rate `base`.
+    #[serde(skip_serializing_if = "ShapedQueue::is_default")]
+    pub queue: ShapedQueue,
+    /// Bytes that frames of the shaped link add to each packet, as in the key of a link.
+    #[serde(skip_serializing_if = "Framing::is_none")]
+    pub overhead: Framing,
 }
 
 impl Default for AutorateConfig {
@@ -34,6 +60,8 @@ impl Default for AutorateConfig {
             base: Rate::from_bps(20_000_000),
             max: Rate::from_bps(80_000_000),
             late: Span::from_millis(30),
+            queue: ShapedQueue::default(),
+            overhead: Framing::NONE,
         }
     }
 }
@@ -51,6 +79,16 @@ impl Config for AutorateConfig {
             return Err(ConfigError::new("late", "0s: every round trip would be late"));
         }
         Ok(())
+    }
+}
+
+impl AutorateConfig {
+    /// Table of the queue before the shaper.
+    pub(super) fn queue(&self) -> Arc<dyn QueueConfig> {
+        match self.queue {
+            ShapedQueue::FqCodel => Arc::new(FqCodelConfig::default()),
+            ShapedQueue::Cake => Arc::new(CakeConfig { rate: Some(self.base), ..CakeConfig::default() }),
+        }
     }
 }
 
@@ -77,7 +115,7 @@ impl BearerConfig for AutorateConfig {
     }
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
-        let bearer = Autorate::new(self.side, Controller::new(self), &context);
+        let bearer = Autorate::new(self, &context);
         Ok(AnyBearer::Other(Box::new(bearer)))
     }
 }

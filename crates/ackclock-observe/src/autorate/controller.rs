@@ -59,7 +59,7 @@ const PACKET_BITS: f64 = 12_000.0;
 
 impl Controller {
     pub(super) const fn new(config: &AutorateConfig) -> Self {
-        let AutorateConfig { min, base, max, late, side: _ } = *config;
+        let AutorateConfig { min, base, max, late, .. } = *config;
         Self {
             min_bps: min.as_bps() as f64,
             base_bps: base.as_bps() as f64,

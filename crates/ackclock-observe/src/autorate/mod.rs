@@ -2,18 +2,20 @@
 //!
 //! ## Source
 //! Source: the documented behaviour and defaults of cake-autorate (Lynx and moeller0, versions 2 and 3), from its
-//! README and the comments of its settings. Packets are queued as in [`FqCodelConfig`](ackclock_link::queue::FqCodelConfig).
+//! README and the comments of its settings. Packets are queued as in [`FqCodelConfig`](ackclock_link::queue::FqCodelConfig) or
+//! [`CakeConfig`](ackclock_link::queue::CakeConfig).
 //!
 //! ## What it does
 //! Home routers use cake-autorate behind a link of unknown rate. The router shapes traffic below the link's rate, so
 //! that the queue builds up in the router, which serves flows in turn. cake-autorate finds the link's rate by itself.
-//! Downlink data is queued in an FQ-CoDel queue of the size of the edge's buffer, and sent at the shaper's rate; ACKs
-//! pass unchanged. `controller` has the rules for the rate, and `round_trips` takes the delay samples that these rules
+//! Downlink data is queued in an FQ-CoDel or CAKE queue of the size of the edge's buffer, and sent at the shaper's rate;
+//! ACKs pass unchanged. With `min`, `base` and `max` alike it is CAKE's shaper. `controller` has the rules for the rate, and `round_trips` takes the delay samples that these rules
 //! use. The user must configure three rates. Sender and receiver must use TCP timestamps: without timestamps the rate
 //! remains the base rate.
 //!
 //! ## Differences from the source
-//! - FQ-CoDel replaces CAKE: capacity is not shared by host, and ACKs are not thinned.
+//! - CAKE keeps the targets of the rate `base`; Linux sets them anew at each change. ACKs are thinned only by the
+//!   regulator `ack-filter`.
 //! - Only the downlink is shaped, not the uplink.
 //! - The source pings reflectors, about every 50 ms in total. In this model round-trip times come from TCP timestamps,
 //!   also about every 50 ms, and no pings are sent. Half of the round-trip time counts for each direction, as with a
@@ -34,7 +36,6 @@ mod round_trips;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use ackclock_core::{FlowId, Histogram, Segment, Span, Time};
 use ackclock_link::queue::FqCodelConfig;
@@ -43,14 +44,16 @@ use ackclock_link::{
     Load, QueuePlan, SerialLink, Side,
 };
 
-pub use self::config::AutorateConfig;
+pub use self::config::{AutorateConfig, ShapedQueue};
 use self::controller::Controller;
 use self::round_trips::RoundTrips;
+use ackclock_link::{Framing, Medium};
 
 /// A bearer that shapes the downlink and passes the uplink unchanged.
 pub struct Autorate {
     side: Side,
     controller: Controller,
+    overhead: Framing,
     shaper: SerialLink,
     up: VecDeque<(Time, Segment)>,
     flows: BTreeMap<FlowId, RoundTrips>,
@@ -59,12 +62,12 @@ pub struct Autorate {
 }
 
 impl Autorate {
-    fn new(side: Side, controller: Controller, context: &BearerContext<'_>) -> Self {
-        let queue = Arc::new(FqCodelConfig::default());
-        let queue = QueuePlan::new(queue, context.down.capacity(), context.streams, "down/queue");
-        let medium = Constant::new(controller.rate(), Span::ZERO);
+    fn new(config: &AutorateConfig, context: &BearerContext<'_>) -> Self {
+        let (side, controller, overhead) = (config.side, Controller::new(config), config.overhead);
+        let queue = QueuePlan::new(config.queue(), context.down.capacity(), context.streams, "down/queue");
+        let medium = overhead.around(Constant::new(controller.rate(), Span::ZERO).any());
         let shaper = SerialLink::new(medium, queue.build(), BufferMeaning::Waiting);
-        Self { side, controller, shaper, up: VecDeque::new(), flows: BTreeMap::new(), told: None }
+        Self { side, controller, overhead, shaper, up: VecDeque::new(), flows: BTreeMap::new(), told: None }
     }
 
     /// Handles a segment that passes the box on the side of the observed queue.
@@ -81,7 +84,8 @@ impl Autorate {
         let before = self.controller.rate();
         self.controller.on_round_trip(now, round_trip);
         if self.controller.rate() != before {
-            self.shaper.replace_medium(now, Box::new(Constant::new(self.controller.rate(), Span::ZERO)));
+            let medium = self.overhead.around(Constant::new(self.controller.rate(), Span::ZERO).any());
+            self.shaper.replace_medium(now, medium.boxed());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Options of `ackclock link` for delay, loss, jitter and impairments. Each option writes keys of `[edge.up]` and `[edge.down]`.
 
 use ackclock_core::Span;
-use ackclock_link::{Direction, Loss, Redraw};
+use ackclock_link::{Direction, Framing, Loss, Redraw};
 use toml::{Table, Value};
 
 use crate::failure::Failure;
@@ -60,6 +60,10 @@ pub(super) struct Conditions {
     /// Share of packets with a wrong bit in their payload, in both directions.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true, value_parser = share)]
     corrupt: Option<Loss>,
+    /// Bytes that frames of the link add to each packet, in both directions: 44, with ATM or PTM cells 44,atm or
+    /// 30,ptm, with a smallest frame 18,least=64; or a keyword of tc-cake(8), such as docsis or pppoe-llcsnap.
+    #[arg(long, value_name = "BYTES|KEYWORD", conflicts_with = "scenario", allow_negative_numbers = true)]
+    overhead: Option<Framing>,
     /// Largest packet in bytes that a hop in front of the link forwards, in both directions. The hop tells senders its
     /// MTU by ICMP, and fragments IPv4 packets without DF.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(576..=1500))]
@@ -159,6 +163,7 @@ impl Conditions {
             ("--reorder", self.reorder.is_some()),
             ("--duplicate", self.duplicate.is_some()),
             ("--corrupt", self.corrupt.is_some()),
+            ("--overhead", self.overhead.is_some()),
         ];
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
@@ -218,6 +223,9 @@ impl Conditions {
                 table.insert(key.to_owned(), Value::Float(share.probability()));
             }
         }
+        if let Some(overhead) = self.overhead {
+            table.insert("overhead".to_owned(), Value::String(overhead.to_string()));
+        }
         Ok(())
     }
 
@@ -255,6 +263,7 @@ impl Conditions {
             ("reorder", "--reorder"),
             ("duplicate", "--duplicate"),
             ("corrupt", "--corrupt"),
+            ("overhead", "--overhead"),
         ];
         keys.into_iter().filter(|(_, option)| given.contains(option)).collect()
     }
