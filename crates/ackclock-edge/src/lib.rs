@@ -26,6 +26,7 @@ mod snoop;
 mod statistics;
 mod steering;
 mod step;
+mod wait_marker;
 mod window_regulator;
 
 pub use ack_regulator::AckRegulator;

@@ -16,7 +16,7 @@ use ackclock_radio::{
 
 use crate::regulator::RegulatorConfig;
 use crate::window_regulator::{forecast, wrb, wrd, wrs};
-use crate::{ack_rate_control, ack_regulator, none, rnf, snoop, steering};
+use crate::{ack_rate_control, ack_regulator, none, rnf, snoop, steering, wait_marker};
 
 ackclock_core::registry! {
     /// Registry of all links.
@@ -69,6 +69,7 @@ ackclock_core::registry! {
         "wrd" => wrd::Config,
         "wrb" => wrb::Config,
         "forecast" => forecast::Config,
+        "wait-marker" => wait_marker::Config,
     }
 }
 

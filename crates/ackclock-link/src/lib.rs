@@ -10,6 +10,7 @@ mod constant;
 pub mod delay;
 pub mod errors;
 pub mod fading;
+mod framing;
 pub mod impair;
 pub mod in_order;
 mod link;
@@ -38,6 +39,7 @@ pub use bearer::{
 pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};
 pub use errors::Errors;
+pub use framing::Framing;
 pub use impair::{Impairments, Reorder};
 pub use link::{
     AnyLink, BufferMeaning, Capacity, Cause, Departures, Impairment, Link, LinkEvent, LinkView, Load,

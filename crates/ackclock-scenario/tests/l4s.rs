@@ -83,3 +83,17 @@ fn accurate_and_dctcp_feedback_agree() {
     let (dctcp, accurate) = (with("dctcp"), with("accurate"));
     assert!((goodput(&accurate, 0) / goodput(&dctcp, 0) - 1.0).abs() < 0.02);
 }
+
+/// A drop-tail link whose rate varies between 10 and 30 Mbit/s, with a marker before it.
+#[test]
+fn a_marker_by_the_predicted_wait_keeps_the_queue_of_prague_short() {
+    let varying = [
+        "edge.queue=drop-tail",
+        r#"edge.down={ kind = "variable", rate = "u(20Mbit/s, 5.77Mbit/s)", delay = "5ms", redraw = "interval(100ms)" }"#,
+    ];
+    let none = result(LINK, &varying);
+    let marked = result(LINK, &[varying[0], varying[1], "edge.regulator=wait-marker"]);
+    let [long, short] = [&none, &marked].map(|result| result.bottleneck.queue_ms.mean.unwrap());
+    assert!(short < 20.0 && short < long / 4.0, "{short} {long}");
+    assert!(goodput(&marked, 0) > 0.8 * goodput(&none, 0), "{} {}", goodput(&marked, 0), goodput(&none, 0));
+}
