@@ -186,6 +186,14 @@ impl Edge {
         }
     }
 
+    /// Hides the headers of a flow's transport from regulators, before the flow's first segment. Only regulators that
+    /// need no headers act on the flow.
+    pub fn hide_headers(&mut self, flow: FlowId) {
+        for direction in Direction::BOTH {
+            self.regulations[direction].flows.regulators.hide_headers(flow);
+        }
+    }
+
     /// Removes a flow and its state, so that its number can be reused. No segment of the flow may be in the bearer or
     /// held. If the flow's regulator serves more flows, the regulator's remaining output is handled at `now`.
     pub fn forget(&mut self, now: Time, flow: FlowId) {

@@ -182,6 +182,12 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns whether the regulators need the transport's headers. Other regulators only mark and drop packets, also of
+    /// flows whose headers are encrypted.
+    fn reads_headers(&self) -> bool {
+        true
+    }
+
     /// Returns whether the regulators need to see departures from the queue.
     fn departures(&self) -> Departures {
         Departures::Watched

@@ -126,6 +126,13 @@ impl Regulators {
         }
     }
 
+    /// Marks a flow whose headers cannot be read. The flow gets a regulator only if the regulators need no headers.
+    pub(crate) fn hide_headers(&mut self, flow: FlowId) {
+        if self.config.reads_headers() {
+            self.leave_alone(flow);
+        }
+    }
+
     /// Assigns a regulator to a flow, and builds the regulator if this is its first flow. Returns `NONE` if flows are
     /// unregulated.
     pub(crate) fn join(&mut self, flow: FlowId) -> RegulatorId {

@@ -76,6 +76,10 @@ impl RegulatorConfig for Config {
         Scope::User
     }
 
+    fn reads_headers(&self) -> bool {
+        false
+    }
+
     fn departures(&self) -> Departures {
         Departures::Watched
     }
@@ -215,7 +219,8 @@ mod tests {
     }
 
     fn verdicts(marker: &mut WaitMarker, ecn: Ecn, bytes: u64, count: usize) -> (usize, usize) {
-        let all: Vec<Verdict> = (0..count).map(|_| marker.on_data(at(199), &packet(ecn), view(bytes))).collect();
+        let all: Vec<Verdict> =
+            (0..count).map(|_| marker.on_data(at(199), &packet(ecn), view(bytes))).collect();
         let of = |verdict| all.iter().filter(|&&got| got == verdict).count();
         (of(Verdict::MarkCe), of(Verdict::Drop))
     }

@@ -20,7 +20,9 @@ use serde::{Deserialize, Serialize};
 use crate::errors::Errors;
 use crate::loss::with_errors;
 use crate::medium::{AnyMedium, Fate, Medium, Transmission};
-use crate::{AnyLink, Files, Framing, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal, Reorder};
+use crate::{
+    AnyLink, Files, Framing, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal, Reorder,
+};
 
 /// A link of fixed rate and fixed delay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -33,7 +33,8 @@ use crate::medium::{Fate, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};
 use crate::{
-    AnyLink, AnyMedium, Files, Framing, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal, Redraw, Reorder,
+    AnyLink, AnyMedium, Files, Framing, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal,
+    Redraw, Reorder,
 };
 
 /// A link whose rate and delay are redrawn for every packet, interval or slot.

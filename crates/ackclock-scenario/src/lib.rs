@@ -58,4 +58,4 @@ pub use row::Row;
 pub use run::{Outcome, RunOptions, run};
 pub use scenario::Scenario;
 pub use series::Series;
-pub use tables::{AckSize, FlowGroup, PathTable, RelayTable, Tables};
+pub use tables::{AckSize, FlowGroup, Headers, PathTable, RelayTable, Tables};

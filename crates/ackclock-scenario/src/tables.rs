@@ -106,8 +106,29 @@ pub struct FlowGroup {
     pub acks: Component<dyn Acks>,
     /// Whether the receiver reports duplicate segments with D-SACK (RFC 2883). D-SACK needs a sender with SACK.
     pub dsack: Switch,
+    /// Whether boxes of the network can read the headers of the transport: "clear" as with TCP, "encrypted" as with
+    /// QUIC. Regulators leave the flow alone unless they only mark or drop packets, as `wait-marker`.
+    #[serde(skip_serializing_if = "Headers::are_clear")]
+    pub headers: Headers,
     /// Workload: "bulk", "web", "ftp", or a table with `kind`.
     pub workload: Component<dyn Workload>,
+}
+
+/// Whether boxes of the network can read the headers of a flow's transport.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Headers {
+    /// The headers can be read and changed, as those of TCP.
+    #[default]
+    Clear,
+    /// Only the IP header can be read, as with QUIC (RFC 9000, RFC 9312).
+    Encrypted,
+}
+
+impl Headers {
+    fn are_clear(&self) -> bool {
+        *self == Self::Clear
+    }
 }
 
 fn is_none(span: &Span) -> bool {
@@ -184,6 +205,7 @@ impl Default for FlowGroup {
             initial_window: Size::Packets(1),
             acks: "every".into(),
             dsack: Switch::Off,
+            headers: Headers::Clear,
             workload: "bulk".into(),
         }
     }
@@ -254,6 +276,7 @@ impl Tables {
             checked.map_err(|error| error.under(&format!("flow.{index}")))?;
         }
         self.check_measure()?;
+        self.check_headers()?;
         self.check_uploads()?;
         self.check_flows()
     }
@@ -292,6 +315,18 @@ impl Tables {
     }
 
     /// Checks that the scenario has flows, and that the flows fit into memory.
+    /// Refuses boxes that need headers which a flow encrypts.
+    fn check_headers(&self) -> Result<(), ConfigError> {
+        let Some(index) = self.flow.iter().position(|flow| !flow.headers.are_clear()) else { return Ok(()) };
+        let reader = match &self.relay {
+            Some(_) => "a relay splits connections",
+            None if self.edge.observes()?.is_some() => "the observing bearer measures with TCP headers",
+            None => return Ok(()),
+        };
+        let message = format!("\"encrypted\": {reader}; only \"clear\" headers can be read");
+        Err(ConfigError::new("headers", message).under(&format!("flow.{index}")))
+    }
+
     fn check_flows(&self) -> Result<(), ConfigError> {
         let cells = u64::from(self.edge.radio().cells);
         let (mut flows, mut bytes) = (0, 0u64);

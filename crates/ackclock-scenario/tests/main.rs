@@ -15,6 +15,7 @@ mod ecn;
 mod forecast;
 mod fuzz_targets;
 mod handover;
+mod headers;
 mod idle;
 mod impairments;
 mod islands;

@@ -70,7 +70,10 @@ impl Config for CakeConfig {
             return Err(ConfigError::new("rtt", format!("{} is below 20us", self.rtt)));
         }
         if self.rate == Some(Rate::ZERO) {
-            return Err(ConfigError::new("rate", "must be above 0; leave the key out if the rate is unknown"));
+            return Err(ConfigError::new(
+                "rate",
+                "must be above 0; leave the key out if the rate is unknown",
+            ));
         }
         Ok(())
     }
@@ -195,10 +198,8 @@ impl Cake {
     /// Queue for a packet of a flow: its own, else an idle one of its set, else the one to which it hashes.
     fn claim(&mut self, flow: FlowId) -> usize {
         let idle = |index: &usize| self.flows[*index].set == Set::None;
-        let index = self
-            .find(flow)
-            .or_else(|| self.set(flow).find(idle))
-            .unwrap_or_else(|| self.hashed(flow));
+        let index =
+            self.find(flow).or_else(|| self.set(flow).find(idle)).unwrap_or_else(|| self.hashed(flow));
         let queue = &mut self.flows[index];
         if queue.set == Set::None && queue.tag != Some(flow) {
             queue.cobalt = Cobalt::default();

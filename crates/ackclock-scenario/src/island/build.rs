@@ -16,7 +16,7 @@ use crate::active::Active;
 use crate::common_time::CommonTime;
 use crate::link_share::{CapacityReports, direction_of};
 use crate::plan::FlowPlan;
-use crate::tables::{FlowGroup, PathTable};
+use crate::tables::{FlowGroup, Headers, PathTable};
 use crate::traffic::Traffic;
 use crate::{Measure, Progress, Tables};
 
@@ -73,6 +73,9 @@ impl<'a> Builder<'a> {
                         edge.classify(id, group.class);
                     }
                     edge.expect_data(id, direction_of(group.table.towards));
+                    if group.table.headers == Headers::Encrypted {
+                        edge.hide_headers(id);
+                    }
                     group.begin([&mut servers, &mut clients], id, flow.start, supply, &mut traffic);
                 }
                 Course::Client(client) => traffic.add(client, Arc::clone(group), flow, name),
