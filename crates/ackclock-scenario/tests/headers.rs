@@ -37,7 +37,7 @@ fn a_regulator_of_acks_leaves_an_encrypted_flow_alone() {
         let set = format!("edge.regulator={regulator}");
         assert_eq!(sent(&[&set]), alone, "{regulator}");
     }
-    assert!(queue(&["edge.regulator=wrd", "flow.0.headers=clear"]) < queue(&[]));
+    assert!(queue(&["edge.regulator=forecast", "flow.0.headers=clear"]) < queue(&[]));
 }
 
 #[test]

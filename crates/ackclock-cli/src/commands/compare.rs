@@ -29,16 +29,16 @@ use crate::summary::{self, Marks, Uploads};
 pub(crate) struct Args {
     #[command(flatten)]
     scenario: ScenarioFile,
-    /// Senders to compare, separated by commas.
+    /// Senders to compare, separated by commas, or `all`.
     #[arg(long, value_name = "A,B")]
     senders: Option<String>,
-    /// Regulators to compare, with options if needed: `{ kind = "ack-regulator", alpha = 2 }`.
+    /// Regulators to compare, with options if needed: `{ kind = "ack-regulator", alpha = 2 }`; or `all`.
     #[arg(long, value_name = "A,B")]
     regulators: Option<String>,
     /// Buffer sizes to compare: `4p,10p,1bdp`.
     #[arg(long, value_name = "A,B")]
     buffers: Option<String>,
-    /// Queue disciplines to compare, separated by commas.
+    /// Queue disciplines to compare, separated by commas, or `all`.
     #[arg(long, value_name = "A,B")]
     queues: Option<String>,
     #[command(flatten)]
@@ -61,7 +61,8 @@ const EXAMPLES: &str = "\
 Examples:
   ackclock compare scenarios/first.toml
   ackclock compare scenarios/first.toml --senders reno,sack,cubic --buffers 4p,10p,20p --runs 5
-  ackclock compare scenarios/first.toml --queues drop-tail,codel --report compare.html";
+  ackclock compare scenarios/first.toml --queues drop-tail,codel --report compare.html
+  ackclock compare scenarios/lte.toml --senders cubic,bbr3,prague --queues all";
 
 /// Simulates every combination and prints the table of results.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
@@ -111,18 +112,25 @@ fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
     let mut axes = Vec::new();
     for ((key, option), list) in LIST_OPTIONS.into_iter().zip(lists) {
         if let Some(list) = list {
-            let values = values(list).ok_or_else(|| {
+            let every =
+                if list.trim() == "all" { names(option.trim_start_matches("--")) } else { Vec::new() };
+            let given = if every.is_empty() { values(list) } else { Some(every) };
+            let values = given.ok_or_else(|| {
                 Failure::Input(format!("{option} {list}: must be a list like `a,b` without empty items"))
             })?;
             axes.push(Axis::new(key, values, &format!("{option} {list}")));
         }
     }
     if axes.is_empty() {
-        let regulators = catalogue().into_iter().find(|kind| kind.name == "regulators");
-        let names = regulators.into_iter().flat_map(|kind| kind.components).map(|one| one.name.into());
-        axes.push(Axis::new("edge.regulator", names.collect(), "compare"));
+        axes.push(Axis::new("edge.regulator", names("regulators"), "compare"));
     }
     Ok(axes)
+}
+
+/// Names of all components of a kind of the catalogue; none if there is no such kind.
+fn names(kind: &str) -> Vec<Value> {
+    let of_kind = catalogue().into_iter().find(|one| one.name == kind);
+    of_kind.into_iter().flat_map(|kind| kind.components).map(|one| one.name.into()).collect()
 }
 
 /// Splits a list at the commas outside brackets and quotes. Each value of the list is read as TOML if possible,
@@ -168,6 +176,12 @@ mod tests {
         );
         assert_eq!(values("reno,,sack"), None);
         assert_eq!(values(""), None);
+    }
+
+    #[test]
+    fn all_names_every_component_of_a_kind() {
+        assert!(names("queues").contains(&json!("cake")) && names("senders").contains(&json!("prague")));
+        assert_eq!(names("buffers"), Vec::<Value>::new());
     }
 
     proptest! {

@@ -17,7 +17,7 @@
 //! Square roots are exact. Linux approximates them.
 //!
 //! ## Validation
-//! Unit tests check signals, decay and probabilities by hand. `tests/cobalt.rs` compares counts with those of ns-3.
+//! Unit tests check signals, decay and probabilities by hand. `cake.rs` compares drops and delays with ns-3's.
 
 use ackclock_core::{Ecn, Segment, Span, Stream, Time};
 
