@@ -9,6 +9,7 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 shift
 version=$(packaging/version.sh)
+target=${CARGO_TARGET_DIR:-target}
 rm -f "$folder"/*
 
 # glibc 2.17 is that of the oldest systems on which Python 3.11 wheels are usual.
@@ -31,7 +32,7 @@ for architecture in "$@"; do
     echo "== $architecture: static command"
     musl=$architecture-unknown-linux-musl
     cargo zigbuild --release --locked --target "$musl" --package ackclock-cli --features jemalloc
-    command=target/$musl/release/ackclock
+    command=$target/$musl/release/ackclock
     name=ackclock-$version-$architecture-linux
     staging=$(mktemp -d)
     mkdir "$staging/$name"

@@ -11,6 +11,7 @@ mod completions;
 mod exchange;
 mod faults;
 mod forward;
+mod gateway;
 mod impair;
 mod import;
 mod link;

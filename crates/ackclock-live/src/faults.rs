@@ -29,7 +29,7 @@ use smoltcp::wire::{Ipv4Packet, Ipv6Packet, TcpPacket, TcpSeqNumber};
 
 use crate::parse::{Layout, Parsed, Tuple};
 use crate::port::Side;
-use crate::selection::Match;
+use crate::selection::{Match, MatchedEnds};
 
 /// A fault, the flows on which it acts, and its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -217,11 +217,12 @@ impl Faults {
         self.active.retain(|active| active.until.is_none_or(|until| now < until));
     }
 
-    /// Verdict about a packet that arrives from a side: that of the first fault that does not let it pass.
-    pub(crate) fn judge(&mut self, now: Time, from: Side, parsed: &Parsed) -> Verdict {
+    /// Verdict about a packet that arrives from a side: that of the first fault that does not let it pass. The networks of
+    /// faults may contain these ends of its flow.
+    pub(crate) fn judge(&mut self, now: Time, from: Side, parsed: &Parsed, ends: MatchedEnds) -> Verdict {
         self.expire(now);
         let Some(tuple) = &parsed.tuple else { return Verdict::Pass };
-        let matching = self.active.iter_mut().filter(|active| active.acts_on(from, tuple));
+        let matching = self.active.iter_mut().filter(|active| active.acts_on(from, tuple, ends));
         matching
             .map(|active| active.judge(now, from, tuple, parsed))
             .find(|verdict| *verdict != Verdict::Pass)
@@ -230,8 +231,8 @@ impl Faults {
 }
 
 impl Active {
-    fn acts_on(&self, from: Side, tuple: &Tuple) -> bool {
-        self.matches.is_empty() || self.matches.iter().any(|one| one.matches(from, tuple))
+    fn acts_on(&self, from: Side, tuple: &Tuple, ends: MatchedEnds) -> bool {
+        self.matches.is_empty() || self.matches.iter().any(|one| one.matches(from, tuple, ends))
     }
 
     fn judge(&mut self, now: Time, from: Side, tuple: &Tuple, parsed: &Parsed) -> Verdict {
@@ -423,7 +424,7 @@ mod tests {
     }
 
     fn judged(faults: &mut Faults, ms: u64, from: Side, bytes: &[u8]) -> Verdict {
-        faults.judge(Time::ZERO + Span::from_millis(ms), from, &parse(bytes))
+        faults.judge(Time::ZERO + Span::from_millis(ms), from, &parse(bytes), MatchedEnds::Far)
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod driver;
 pub mod faults;
 pub mod flow;
 mod fragments;
+pub mod gateway;
 mod graph;
 pub mod gso;
 mod hop;

@@ -3,6 +3,9 @@
 use ackclock_core::Span;
 use ackclock_edge::EdgeConfig;
 
+/// Largest packet of a link, bytes: the MTU of Ethernet.
+pub(crate) const MOST_BYTES: u32 = 1500;
+
 /// Settings of a data plane.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneConfig<'a> {
@@ -23,6 +26,6 @@ pub struct PlaneConfig<'a> {
 impl<'a> PlaneConfig<'a> {
     /// Settings for this edge: no extra delay, 65 536 packets of at most 1500 bytes, 16 384 connections.
     pub const fn new(edge: &'a EdgeConfig) -> Self {
-        Self { edge, delay: Span::ZERO, seed: 1, packets: 1 << 16, packet_bytes: 1500, flows: 1 << 14 }
+        Self { edge, delay: Span::ZERO, seed: 1, packets: 1 << 16, packet_bytes: MOST_BYTES as usize, flows: 1 << 14 }
     }
 }

@@ -13,13 +13,25 @@ pub struct Selection {
     pub only: Vec<Match>,
     /// Flows that pass beside the link although they match `only`.
     pub except: Vec<Match>,
+    /// Ends of a flow whose addresses count.
+    pub ends: MatchedEnds,
+}
+
+/// Ends of a flow whose address the network of a [`Match`] may contain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MatchedEnds {
+    /// The end beyond the link: behind a link is one host, whose address selects nothing.
+    #[default]
+    Far,
+    /// Either end: behind the link are several devices.
+    Either,
 }
 
 impl Selection {
     /// Whether a packet that arrives from the side `from` crosses the link. A packet without readable addresses matches
     /// nothing.
     pub(crate) fn selects(&self, from: Side, tuple: Option<&Tuple>) -> bool {
-        let any = |list: &[Match]| tuple.is_some_and(|tuple| list.iter().any(|one| one.matches(from, tuple)));
+        let any = |list: &[Match]| tuple.is_some_and(|tuple| list.iter().any(|one| one.matches(from, tuple, self.ends)));
         (self.only.is_empty() || any(&self.only)) && !any(&self.except)
     }
 
@@ -39,7 +51,7 @@ impl Selection {
 pub struct Match {
     /// IP protocol number.
     protocol: Option<u8>,
-    /// Network with the flow's end beyond the link.
+    /// Network with the flow's end beyond the link, or with either end ([`MatchedEnds`]).
     network: Option<Network>,
     /// Port of either end of the flow.
     port: Option<u16>,
@@ -58,7 +70,7 @@ const DNS: u16 = 53;
 
 impl Match {
     /// Whether a packet that arrives from the side `from` matches.
-    pub(crate) fn matches(&self, from: Side, tuple: &Tuple) -> bool {
+    pub(crate) fn matches(&self, from: Side, tuple: &Tuple, ends: MatchedEnds) -> bool {
         let (near, far) = match from {
             Side::Radio => (tuple.source, tuple.destination),
             Side::Wired => (tuple.destination, tuple.source),
@@ -66,7 +78,9 @@ impl Match {
         let has_ports = matches!(tuple.protocol, TCP | UDP);
         let at = |end: End, port: u16| has_ports && end.port == port;
         self.protocol.is_none_or(|protocol| protocol == tuple.protocol)
-            && self.network.is_none_or(|network| network.contains(far.address))
+            && self.network.is_none_or(|network| {
+                network.contains(far.address) || (ends == MatchedEnds::Either && network.contains(near.address))
+            })
             && self.port.is_none_or(|port| at(near, port) || at(far, port))
     }
 }
@@ -138,8 +152,12 @@ mod tests {
     }
 
     fn crosses(only: &str, except: &str, protocol: u8, far: &str) -> bool {
+        crosses_at(MatchedEnds::Far, only, except, protocol, far)
+    }
+
+    fn crosses_at(ends: MatchedEnds, only: &str, except: &str, protocol: u8, far: &str) -> bool {
         let list = |text: &str| text.split_whitespace().map(|one| one.parse().unwrap()).collect();
-        let selection = Selection { only: list(only), except: list(except) };
+        let selection = Selection { only: list(only), except: list(except), ends };
         let near = if far.starts_with('[') { "[fd01::1]:4000" } else { "10.1.1.1:4000" };
         let up = Tuple { source: end(near), destination: end(far), protocol };
         let down = Tuple { source: up.destination, destination: up.source, protocol };
@@ -182,8 +200,24 @@ mod tests {
     }
 
     #[test]
+    fn a_gateway_selects_its_devices_by_address_too() {
+        for (only, except, expected) in [
+            ("10.1.1.1", "", true),
+            ("10.1.1.2", "", false),
+            ("192.0.2.1", "", true),
+            ("10.1.1.1:80", "", true),
+            ("10.1.1.1:81", "", false),
+            ("", "10.1.1.0/24", false),
+        ] {
+            let crosses = crosses_at(MatchedEnds::Either, only, except, TCP, "192.0.2.1:80");
+            assert_eq!(crosses, expected, "{only} except {except}");
+        }
+        assert!(!crosses("10.1.1.1", "", TCP, "192.0.2.1:80"), "the address of the command selects nothing");
+    }
+
+    #[test]
     fn a_packet_without_addresses_matches_nothing() {
-        let only = Selection { only: vec!["dns".parse().unwrap()], except: Vec::new() };
+        let only = Selection { only: vec!["dns".parse().unwrap()], ..Selection::default() };
         assert!(!only.selects(Side::Radio, None) && Selection::default().selects(Side::Radio, None));
     }
 

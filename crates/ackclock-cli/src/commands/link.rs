@@ -4,6 +4,7 @@ mod change;
 mod conditions;
 mod course;
 mod forward;
+mod gateway;
 mod live;
 mod mahimahi;
 mod outputs;
@@ -115,9 +116,13 @@ struct Network {
     /// reach serves everyone who reaches it.
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = publish::proxy, conflicts_with = "closed")]
     proxy: Option<SocketAddr>,
+    /// Put the devices behind this interface of the machine behind the link, until Ctrl-C: the IP traffic of phones, virtual
+    /// machines or containers whose router is this machine, with IPv4 and IPv6. Needs root and Linux 6.6.
+    #[arg(long, value_name = "INTERFACE", conflicts_with_all = ["server", "closed", "forward", "publish", "proxy", "ecn"])]
+    gateway: Option<String>,
     /// Let only these flows cross the link. The packets of all other flows pass beside the link, without queue and
     /// delay: tcp:5432, udp:443, 10.0.0.0/8, [fd00::]/8:443, dns. The port is that of either end, the network one beyond
-    /// the link. `--only` can be repeated.
+    /// the link, or with `--gateway` that of either end. `--only` can be repeated.
     #[arg(long, value_name = "MATCH")]
     only: Vec<Match>,
     /// Let these flows pass beside the link; written like the flows of `--only`. `--except` can be repeated.
@@ -187,6 +192,7 @@ Examples:
   ackclock link 1mbit 8mbit --delay 40ms --forward 8080 -- curl -s http://localhost:8080
   ackclock link 1mbit 8mbit --delay 40ms --publish 8080 -- python3 -m http.server 8080
   ackclock link --profile 3g --proxy 0.0.0.0:3128
+  sudo ackclock link --profile 3g --gateway docker0
   ackclock link set down.rate=1mbit
   ackclock link outage 3s --direction down
   ackclock link fault reset --only tcp:5432 --for 10s
@@ -230,7 +236,10 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     if let Some(Limit { key, message }) = scenario.buffer_limit(&files)? {
         output::remark(&format!("{key} limits the link: {message}"));
     }
-    live::run(args, &text, &scenario, files)
+    match &args.network.gateway {
+        Some(interface) => gateway::run(args, &text, &scenario, files, interface),
+        None => live::run(args, &text, &scenario, files),
+    }
 }
 
 impl Args {

@@ -27,10 +27,7 @@ impl Interface {
     /// # Errors
     /// Returns the kernel's error; errors for IPv6 are ignored.
     pub(crate) fn configure(&self, own: Ipv4Addr, peer: Ipv4Addr) -> Result<(), Obstacle> {
-        // By default the kernel sends neighbour discovery packets over the link. A kernel without IPv6 lacks the
-        // setting `addr_gen_mode` and sends no neighbour discovery packets.
-        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.name), "1");
-        bring_up(self.index).trying(&format!("bringing {} up", self.name))?;
+        self.bring_up()?;
         add_address(self.index, own.into(), peer.into())
             .trying(&format!("giving {} its address", self.name))?;
         // A kernel without IPv6 returns an error, which is ignored.
@@ -40,6 +37,17 @@ impl Interface {
 }
 
 impl Interface {
+    /// Brings the interface up without an address, so that the kernel itself sends nothing there.
+    ///
+    /// # Errors
+    /// Returns the kernel's error if the kernel refuses the request.
+    pub(crate) fn bring_up(&self) -> Result<(), Obstacle> {
+        // By default the kernel sends neighbour discovery packets over the link. A kernel without IPv6 lacks the
+        // setting `addr_gen_mode` and sends no neighbour discovery packets.
+        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.name), "1");
+        bring_up(self.index).trying(&format!("bringing {} up", self.name))
+    }
+
     /// Adds an address without a peer address to the interface.
     ///
     /// # Errors

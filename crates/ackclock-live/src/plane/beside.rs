@@ -12,7 +12,7 @@ use crate::faults::{Fault, Faults, Toward, Verdict, hold_fin, reset};
 use crate::flow::NO_FLOW;
 use crate::parse::{Fragment, Layout, fragment, parse};
 use crate::port::Side;
-use crate::selection::Selection;
+use crate::selection::{MatchedEnds, Selection};
 
 impl Plane {
     /// Selects the flows that cross the link. The packets of all other flows pass beside the link: they are neither
@@ -20,6 +20,11 @@ impl Plane {
     pub fn select(&mut self, selection: Selection) {
         self.traffic.iter_mut().for_each(|traffic| traffic.bypassed = Some(0));
         self.selection = selection;
+    }
+
+    /// Lets the networks of selections and faults contain these ends of a flow.
+    pub fn match_at(&mut self, ends: MatchedEnds) {
+        self.selection.ends = ends;
     }
 
     /// Puts a hop with a smaller MTU in front of the link, in both directions.
@@ -52,7 +57,7 @@ impl Plane {
             return Some(packet);
         }
         let parsed = parse(self.inventory.pool.bytes(packet)?);
-        match self.faults.judge(now, from, &parsed) {
+        match self.faults.judge(now, from, &parsed, self.selection.ends) {
             Verdict::Pass => Some(packet),
             Verdict::HoldFin => {
                 hold_fin(self.inventory.pool.bytes_mut(packet)?, parsed.layout);
@@ -227,7 +232,7 @@ mod tests {
         let list = |text: &str| text.split_whitespace().map(|one| one.parse().unwrap()).collect();
         let edge = EdgeConfig::default();
         let mut plane = Plane::new(&PlaneConfig::new(&edge), &NoFiles).unwrap();
-        plane.select(Selection { only: list(only), except: list(except) });
+        plane.select(Selection { only: list(only), except: list(except), ends: MatchedEnds::Far });
         for (ms, bytes) in (0..).zip(packets) {
             let mut buffer = plane.pool().buffer();
             buffer[..bytes.len()].copy_from_slice(bytes);

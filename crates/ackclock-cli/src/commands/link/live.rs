@@ -20,7 +20,7 @@ use ackclock_live::namespace::{
     DeviceCounters, Ends, Obstacle, Outside, Pair, Plan, Publish, Received, World, needs,
 };
 use ackclock_live::reach::Reach;
-use ackclock_live::selection::Selection;
+use ackclock_live::selection::{MatchedEnds, Selection};
 use ackclock_live::{
     Account, Crowd, Driver, Hop, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot,
     Traffic, TunPort, web_control,
@@ -48,7 +48,7 @@ use crate::{metrics, output};
 type Thread = JoinHandle<io::Result<Driver<RealClock, Tap<TunPort>>>>;
 
 /// Reader of the recording files that a link plays.
-type Read = Inputs<DiskFiles>;
+pub(super) type Read = Inputs<DiskFiles>;
 
 /// Time before a deadline that the driver spends busy-waiting.
 const SPIN: Span = Span::from_micros(50);
@@ -65,12 +65,11 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
         World::begin(&plan).map_err(|failed| cannot_be_made(&needs::obstacles(failed)))?;
     say_reach(&world, args);
     forward::say_congestion_control(&world);
-    let requests =
-        Requests::hear().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
+    let requests = Requests::hear()?;
     let Ends { outside, inside, control, web_control: web_inside, counters } = ends;
     let hop = hop(&scenario.tables().edge, &world.pair);
     let link = Link::start(args, text, scenario, files, ([outside, inside], counters), captures, hop)?;
-    let _name = link.serve(control, metrics);
+    let _name = link.serve(Some(control), metrics);
     if let Some(web_control) = web_control {
         link.serve_web(web_control, web_inside);
     }
@@ -89,7 +88,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
 }
 
 /// Prints the results, and writes the report. Results come first, so that a failing output file cannot suppress them.
-fn deliver(
+pub(super) fn deliver(
     args: &Args,
     scenario: &Scenario,
     results: &RunResult,
@@ -131,7 +130,9 @@ fn plan(args: &Args, web_control: Option<&WebControl>) -> Result<Plan, Failure> 
 
 /// Puts what packets meet before the link into the plane: the selection of flows, and the hop with a smaller MTU.
 fn put_before(plane: &mut Plane, network: &Network, hop: Option<Hop>) {
-    let selection = Selection { only: network.only.clone(), except: network.except.clone() };
+    let ends = if network.gateway.is_some() { MatchedEnds::Either } else { MatchedEnds::Far };
+    plane.match_at(ends);
+    let selection = Selection { only: network.only.clone(), except: network.except.clone(), ends };
     if !selection.is_everything() {
         plane.select(selection);
     }
@@ -202,7 +203,7 @@ pub(super) fn check(json: bool) -> Result<(), Failure> {
 
 /// Reports all failures except the last, which is returned as the error. The command's exit status takes precedence
 /// over failures.
-fn conclude(status: u8, mut failures: Vec<Failure>) -> Result<(), Failure> {
+pub(super) fn conclude(status: u8, mut failures: Vec<Failure>) -> Result<(), Failure> {
     let last = if status == 0 { failures.pop() } else { Some(Failure::Reported(status)) };
     failures.iter().filter_map(Failure::message).for_each(output::remark);
     last.map_or(Ok(()), Err)
@@ -259,7 +260,7 @@ fn attend(
             return 0;
         }
         if progress.is_shown()
-            && let Some(snapshot) = link.shared.snapshot()
+            && let Some(snapshot) = link.snapshot()
         {
             progress.show(&snapshot);
         }
@@ -267,10 +268,10 @@ fn attend(
 }
 
 /// Interval between status updates, and between checks for the end of a recording.
-const PERIOD: Duration = Duration::from_millis(250);
+pub(super) const PERIOD: Duration = Duration::from_millis(250);
 
 /// Thread of the driver, and the data shared with it.
-struct Link {
+pub(super) struct Link {
     thread: Thread,
     outputs: Outputs,
     /// Sampler for the report.
@@ -297,7 +298,7 @@ pub(super) struct Shared {
 impl Link {
     /// Starts the driver, which moves packets between two TUN devices. The first TUN device is at the outer end of the
     /// link.
-    fn start(
+    pub(super) fn start(
         args: &Args,
         text: &Text,
         scenario: &Scenario,
@@ -347,11 +348,11 @@ impl Link {
 
     /// Starts answering requests at the control sockets and the metrics address. The name of the outer control socket
     /// exists as long as the returned value.
-    fn serve(&self, inside: OwnedFd, metrics: Option<metrics::Listening>) -> Option<control::Name> {
+    pub(super) fn serve(&self, inside: Option<OwnedFd>, metrics: Option<metrics::Listening>) -> Option<control::Name> {
         // Without the outer socket, only processes inside the link can change its conditions.
         let (outside, name) = control::listen(std::process::id()).ok().unzip();
-        let inside = control::Listener::from(UnixListener::from(inside));
-        for listener in [inside].into_iter().chain(outside) {
+        let inside = inside.map(|inside| control::Listener::from(UnixListener::from(inside)));
+        for listener in inside.into_iter().chain(outside) {
             let shared = Arc::clone(&self.shared);
             thread::spawn(move || listener.serve(|request| shared.answer(request)));
         }
@@ -365,11 +366,16 @@ impl Link {
     }
 
     /// Starts answering HTTP requests, on the machine and inside.
-    fn serve_web(&self, WebControl { listener, token, .. }: WebControl, inside: Option<TcpListener>) {
+    pub(super) fn serve_web(&self, WebControl { listener, token, .. }: WebControl, inside: Option<TcpListener>) {
         for listener in std::iter::once(listener).chain(inside) {
             let (shared, token) = (Arc::clone(&self.shared), token.clone());
             thread::spawn(move || web_control::serve(&listener, &token, |request| shared.answer(request)));
         }
+    }
+
+    /// Latest snapshot of the link.
+    pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.shared.snapshot()
     }
 
     /// Duration of the shortest recording that the link plays; `None` if the link plays no recording.
@@ -386,7 +392,7 @@ impl Link {
     }
 
     /// Stops the driver and returns the results, the time series for the report, and the unfinished output files.
-    fn finish(self) -> (Result<RunResult, Failure>, Option<Series>, Outputs) {
+    pub(super) fn finish(self) -> (Result<RunResult, Failure>, Option<Series>, Outputs) {
         let series = self.course.map(Course::end);
         let results = self.shared.results();
         self.shared.remote.stop();

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use ackclock_live::namespace::{Received, Signals};
 
+use crate::failure::Failure;
+
 /// Receiver of this process's signals, in a separate thread that no other operation can block.
 pub(super) struct Requests {
     heard: Receiver<Received>,
@@ -22,7 +24,11 @@ impl Requests {
     ///
     /// # Errors
     /// Fails if signals cannot be collected.
-    pub(super) fn hear() -> io::Result<Self> {
+    pub(super) fn hear() -> Result<Self, Failure> {
+        Self::collect().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))
+    }
+
+    fn collect() -> io::Result<Self> {
         let signals = Signals::take()?;
         let (sender, heard) = mpsc::channel();
         let command_ended = Arc::new(AtomicBool::new(false));
