@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
@@ -45,7 +46,11 @@ struct Network {
 
 impl Network {
     fn new(folder: &Folder) -> Option<Self> {
-        let names = ["router", "server", "one", "two"].map(|name| format!("gw{}{name}", std::process::id()));
+        // Tests run side by side in one process.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let prefix = format!("ackclock-gateway-{}-{number}", std::process::id());
+        let names = ["router", "server", "one", "two"].map(|name| format!("{prefix}-{name}"));
         let [router, server_name, one, two] = &names;
         let device = |number: u32, name: &str| {
             format!(
@@ -100,7 +105,8 @@ impl Network {
             listening.read_to_end(&mut Vec::new()).unwrap();
         }
         // Ports of a bridge forward after the kernel has seen both ends up.
-        let reached = |device: usize| network.run(device, "ping -c 1 -W 1 10.79.0.2 && ping -c 1 -W 1 fd79::2", folder);
+        let reached =
+            |device: usize| network.run(device, "ping -c 1 -W 1 10.79.0.2 && ping -c 1 -W 1 fd79::2", folder);
         assert!(comes_true(|| reached(2).0 && reached(3).0));
         Some(network)
     }
@@ -120,7 +126,8 @@ impl Network {
 
     /// Starts a gateway at the router, and waits until it diverts packets.
     fn gateway(&self, options: &str, folder: &Folder) -> Child {
-        let script = format!("exec {} link 20mbit 20mbit --gateway lan {options}", env!("CARGO_BIN_EXE_ackclock"));
+        let script =
+            format!("exec {} link 20mbit 20mbit --gateway lan {options}", env!("CARGO_BIN_EXE_ackclock"));
         let mut command = self.command(0, &script, folder);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -202,10 +209,12 @@ fn devices_cross_the_link_by_tcp_udp_and_ping_and_nothing_is_left() {
 fn one_device_is_selected_by_its_address_and_conditions_change() {
     let Some((folder, network)) = network() else { return };
     let gateway = network.gateway("--only 10.77.0.11 --except [fd79::]/64 --loss 100% --json", &folder);
-    let reaches = |device: usize, server: &str| network.run(device, &format!("ping -c 1 -W 2 {server}"), &folder).0;
+    let reaches =
+        |device: usize, server: &str| network.run(device, &format!("ping -c 1 -W 2 {server}"), &folder).0;
     assert!(!reaches(2, SERVER));
     assert!(reaches(2, SERVER6) && reaches(3, SERVER));
-    let set = format!("{} link set up.loss=0 down.loss=0", env!("CARGO_BIN_EXE_ackclock"));
+    let id = gateway.id();
+    let set = format!("{} link set --pid {id} up.loss=0 down.loss=0", env!("CARGO_BIN_EXE_ackclock"));
     let (ok, text) = network.run(0, &set, &folder);
     assert!(ok, "{text}");
     assert!(reaches(2, SERVER), "the link lets everything pass");
@@ -230,13 +239,17 @@ fn a_killed_gateway_leaves_the_devices_to_the_router() {
 fn an_interface_that_cannot_have_a_gateway_is_named_with_what_to_type() {
     let folder = Folder::new();
     for (words, told) in [
-        ("--gateway nowhere", "--gateway: `nowhere` is not a network interface of this machine; `ip link` lists them"),
+        (
+            "--gateway nowhere",
+            "--gateway: `nowhere` is not a network interface of this machine; `ip link` lists them",
+        ),
         ("--gateway lo", "--gateway: lo: no device is behind the loopback interface"),
         ("--gateway lo -- true", "runs until Ctrl-C; leave the command out"),
         ("--gateway lo --mtu 1400", "ip link set INTERFACE mtu BYTES"),
         ("--gateway lo --publish 80", "--publish"),
     ] {
-        let words: Vec<&str> = ["link", "1mbit", "1mbit"].into_iter().chain(words.split_whitespace()).collect();
+        let words: Vec<&str> =
+            ["link", "1mbit", "1mbit"].into_iter().chain(words.split_whitespace()).collect();
         let message = folder.complains(2, &words);
         assert!(message.contains(told), "{message}");
     }
@@ -249,6 +262,10 @@ fn an_interface_that_cannot_have_a_gateway_is_named_with_what_to_type() {
     assert!(!ok && text.contains("lan: a gateway runs there already"), "{text}");
     gateway.kill().unwrap();
     gateway.wait().unwrap();
-    let (ok, text) = network.run(0, &format!("ip link set lan mtu 9000; {command} lan; ip link set lan mtu 1500"), &folder);
+    let (ok, text) = network.run(
+        0,
+        &format!("ip link set lan mtu 9000; {command} lan; ip link set lan mtu 1500"),
+        &folder,
+    );
     assert!(ok && text.contains("ip link set lan mtu 1500"), "{text}");
 }

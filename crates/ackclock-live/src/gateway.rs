@@ -95,7 +95,9 @@ impl Gateway {
     /// # Errors
     /// Returns the kernel's error if the kernel refuses the programs.
     pub fn divert(&mut self) -> Result<(), Obstacle> {
-        AT_INTERFACE.iter().try_for_each(|&(name, hook)| attach(&mut self.ebpf, name, &self.interface.name, hook))
+        AT_INTERFACE
+            .iter()
+            .try_for_each(|&(name, hook)| attach(&mut self.ebpf, name, &self.interface.name, hook))
     }
 
     /// Checks that the interface still exists.
@@ -129,7 +131,11 @@ fn attach(ebpf: &mut Ebpf, name: &str, interface: &str, hook: TcAttachType) -> R
 }
 
 fn with_remedy(obstacle: Obstacle) -> Obstacle {
-    if obstacle.remedy.is_some() { obstacle } else { obstacle.remedy("a gateway needs root, also in a container") }
+    if obstacle.remedy.is_some() {
+        obstacle
+    } else {
+        obstacle.remedy("a gateway needs root, also in a container")
+    }
 }
 
 /// What the kernel tells about an interface.
@@ -144,7 +150,11 @@ struct Found {
 
 impl Found {
     fn of(name: &str) -> Result<Self, GatewayError> {
-        let missing = || GatewayError::Interface(format!("`{name}` is not a network interface of this machine; `ip link` lists them"));
+        let missing = || {
+            GatewayError::Interface(format!(
+                "`{name}` is not a network interface of this machine; `ip link` lists them"
+            ))
+        };
         let index = if_nametoindex(name).map_err(|_| missing())?;
         let mut found = None;
         let mut netlink = Netlink::route().trying("listing interfaces")?;
@@ -191,10 +201,14 @@ impl Found {
         }
         if ![libc::ARPHRD_ETHER, libc::ARPHRD_NONE, libc::ARPHRD_PPP, RAWIP].contains(&self.kind) {
             return refused(match self.kind {
-                libc::ARPHRD_LOOPBACK => "no device is behind the loopback interface; for programs of this machine: \
+                libc::ARPHRD_LOOPBACK => {
+                    "no device is behind the loopback interface; for programs of this machine: \
                                           ackclock link ... -- COMMAND"
-                    .to_owned(),
-                kind => format!("devices of type {kind} are not supported; a gateway takes Ethernet, Wi-Fi, bridges, PPP and tunnels of IP"),
+                        .to_owned()
+                }
+                kind => format!(
+                    "devices of type {kind} are not supported; a gateway takes Ethernet, Wi-Fi, bridges, PPP and tunnels of IP"
+                ),
             });
         }
         if self.mtu > MOST_BYTES {

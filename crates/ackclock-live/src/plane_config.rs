@@ -26,6 +26,13 @@ pub struct PlaneConfig<'a> {
 impl<'a> PlaneConfig<'a> {
     /// Settings for this edge: no extra delay, 65 536 packets of at most 1500 bytes, 16 384 connections.
     pub const fn new(edge: &'a EdgeConfig) -> Self {
-        Self { edge, delay: Span::ZERO, seed: 1, packets: 1 << 16, packet_bytes: MOST_BYTES as usize, flows: 1 << 14 }
+        Self {
+            edge,
+            delay: Span::ZERO,
+            seed: 1,
+            packets: 1 << 16,
+            packet_bytes: MOST_BYTES as usize,
+            flows: 1 << 14,
+        }
     }
 }

@@ -31,7 +31,9 @@ impl Selection {
     /// Whether a packet that arrives from the side `from` crosses the link. A packet without readable addresses matches
     /// nothing.
     pub(crate) fn selects(&self, from: Side, tuple: Option<&Tuple>) -> bool {
-        let any = |list: &[Match]| tuple.is_some_and(|tuple| list.iter().any(|one| one.matches(from, tuple, self.ends)));
+        let any = |list: &[Match]| {
+            tuple.is_some_and(|tuple| list.iter().any(|one| one.matches(from, tuple, self.ends)))
+        };
         (self.only.is_empty() || any(&self.only)) && !any(&self.except)
     }
 
@@ -79,7 +81,8 @@ impl Match {
         let at = |end: End, port: u16| has_ports && end.port == port;
         self.protocol.is_none_or(|protocol| protocol == tuple.protocol)
             && self.network.is_none_or(|network| {
-                network.contains(far.address) || (ends == MatchedEnds::Either && network.contains(near.address))
+                network.contains(far.address)
+                    || (ends == MatchedEnds::Either && network.contains(near.address))
             })
             && self.port.is_none_or(|port| at(near, port) || at(far, port))
     }

@@ -348,7 +348,11 @@ impl Link {
 
     /// Starts answering requests at the control sockets and the metrics address. The name of the outer control socket
     /// exists as long as the returned value.
-    pub(super) fn serve(&self, inside: Option<OwnedFd>, metrics: Option<metrics::Listening>) -> Option<control::Name> {
+    pub(super) fn serve(
+        &self,
+        inside: Option<OwnedFd>,
+        metrics: Option<metrics::Listening>,
+    ) -> Option<control::Name> {
         // Without the outer socket, only processes inside the link can change its conditions.
         let (outside, name) = control::listen(std::process::id()).ok().unzip();
         let inside = inside.map(|inside| control::Listener::from(UnixListener::from(inside)));
@@ -366,7 +370,11 @@ impl Link {
     }
 
     /// Starts answering HTTP requests, on the machine and inside.
-    pub(super) fn serve_web(&self, WebControl { listener, token, .. }: WebControl, inside: Option<TcpListener>) {
+    pub(super) fn serve_web(
+        &self,
+        WebControl { listener, token, .. }: WebControl,
+        inside: Option<TcpListener>,
+    ) {
         for listener in std::iter::once(listener).chain(inside) {
             let (shared, token) = (Arc::clone(&self.shared), token.clone());
             thread::spawn(move || web_control::serve(&listener, &token, |request| shared.answer(request)));
