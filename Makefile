@@ -59,7 +59,7 @@ properties: .venv/.packages checked ## Property tests on twenty times as many ra
 
 nightly: build checked wheel .venv/.packages ## What takes longer than CI: papers and check-ns2 whole, property tests, fuzzing, kernel agreement, the box; over two hours
 	@$(MAKE) --no-print-directory deb || echo "skipped: the walk of an operator needs a Debian package"
-	ACKCLOCK_WHEELS=$(CURDIR)/out/wheel ACKCLOCK_DEBS=$(CURDIR)/out/deb pytest tests/python/test_wheel.py tests/python/test_install.py
+	ACKCLOCK_WHEELS=$(CURDIR)/out/wheel ACKCLOCK_DEBS=$(CURDIR)/out/deb pytest --capture=no tests/python/test_wheel.py tests/python/test_install.py
 	.ci/run tutorial properties papers check-ns2 fuzz agree box-live profiles
 
 # What tests run on: the command and the module as cargo builds them for its tests, with checks of overflow and assertions.

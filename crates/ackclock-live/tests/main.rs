@@ -9,6 +9,7 @@ mod busy;
 mod crowd;
 mod kernel;
 mod logs;
+mod object;
 mod quic;
 mod rows;
 mod support;
