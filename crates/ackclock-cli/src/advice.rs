@@ -123,6 +123,7 @@ mod tests {
                 fairness: FairnessResult::default(),
                 uplink: LinkCounts::default().result(1.0),
                 bottleneck,
+                faults: Vec::new(),
                 engine: serde_json::from_value(json!({"events": 0, "packets": 0})).unwrap(),
                 provenance: serde_json::from_value(json!({
                     "version": "", "commit": null, "dirty": null, "scenario_sha256": "", "configuration_sha256": "", "inputs": {}, "set": []

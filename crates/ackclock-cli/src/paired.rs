@@ -129,6 +129,7 @@ mod tests {
             fairness: FairnessResult::default(),
             bottleneck: LinkCounts::default().result(1.0),
             uplink: LinkCounts::default().result(1.0),
+            faults: Vec::new(),
             engine: serde_json::from_value(json!({"events": 0, "packets": 0})).unwrap(),
             provenance: serde_json::from_value(json!({
                 "version": "", "commit": null, "dirty": null, "scenario_sha256": "", "configuration_sha256": "", "inputs": {}, "set": []

@@ -47,13 +47,16 @@ impl Mistake<'_> {
                 if cfg!(not(feature = "live")) && NEED_LINUX.contains(&typed.as_str()) {
                     return format!("`{typed}` needs Linux; this build of ackclock is the simulator alone");
                 }
+                if let Some((_, hint)) = NO_COMMANDS.iter().find(|(names, _)| names.contains(&typed.as_str())) {
+                    return format!("there is no command `{typed}`; {hint}");
+                }
                 let near = self.text(ContextKind::SuggestedSubcommand);
                 let hint = if near.is_empty() {
                     "`ackclock --help` lists them".to_owned()
                 } else {
                     format!("did you mean `{near}`?")
                 };
-                format!("there is no command `{}`; {hint}", self.text(ContextKind::InvalidSubcommand))
+                format!("there is no command `{typed}`; {hint}")
             }
             ErrorKind::ArgumentConflict => format!("{at}{}", self.conflict(&command, option)),
             _ => {
@@ -179,6 +182,7 @@ impl Mistake<'_> {
                 format!("a link starts without a request; {LINK_USAGE}")
             }
             ("link", Some("status")) => "a running link is shown by `ackclock link show`".to_owned(),
+            ("link", Some("outage")) => format!("{names} is missing; write `ackclock link outage 3s`"),
             ("link", Some("--")) => format!("UP and DOWN are missing; {LINK_USAGE}"),
             ("link", _) => format!("{names} is missing; {LINK_USAGE}"),
             _ => format!("{names} is missing; see `ackclock {command} --help`"),
@@ -191,6 +195,13 @@ const TAKE_SETS: [&str; 5] = ["run", "compare", "sweep", "check", "link"];
 
 /// Commands that a build without the feature `live` lacks.
 const NEED_LINUX: [&str; 5] = ["link", "box", "proxy", "radio-report", "advise"];
+
+/// Commands that users may type although there are none, each with the correct way in ackclock.
+const NO_COMMANDS: [(&[&str], &str); 3] = [
+    (&["gateway", "router", "bridge"], "a gateway is a link: ackclock link 1mbit 8mbit --gateway INTERFACE"),
+    (&["outage", "fault", "set", "show"], "it is a request to a running link: ackclock link outage 3s, link fault, link set, link show"),
+    (&["simulate", "sim", "start"], "a scenario is simulated by ackclock run FILE"),
+];
 
 /// Command line of a link.
 pub(crate) const LINK_USAGE: &str =
@@ -232,6 +243,11 @@ const KNOWN: &[(&[&str], &[&str], &str)] = &[
         &["link"],
         &["--interface", "--iface", "--dev", "--device", "-i"],
         "a link is around a command; a box is on an interface: ackclock box {value}",
+    ),
+    (
+        &["link"],
+        &["--via", "--router", "--bridge", "--lan", "--hotspot"],
+        "devices behind an interface are put behind a link by --gateway {value}",
     ),
     (
         &["link"],

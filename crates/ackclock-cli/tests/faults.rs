@@ -121,6 +121,27 @@ print(fault())
 }
 
 #[test]
+fn results_have_what_faults_did_also_those_that_ended() {
+    let script = r#"
+fault("drop-first=1", "--only", "tcp:5001")
+load(5001)
+fault("--clear")
+fault("drop-first=1", "--only", "tcp:5001")
+load(5001)
+"#;
+    let Some((_folder, ended)) = run(&["--json", "--fault", "cut=up"], &format!("fault('--clear')\n{script}")) else {
+        return;
+    };
+    assert_eq!(ended.status, 0, "{}", ended.err);
+    let results = last_object(&ended.out);
+    let faults = json!([
+        { "fault": "cut=up", "only": [], "dropped": 0, "reset": 0 },
+        { "fault": "drop-first=1", "only": ["tcp:5001"], "dropped": 2, "reset": 0 },
+    ]);
+    assert_eq!(results["faults"], faults, "{}", results["faults"]);
+}
+
+#[test]
 fn what_is_no_fault_is_refused() {
     let folder = Folder::new();
     for (arguments, told) in [

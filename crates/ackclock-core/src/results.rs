@@ -42,10 +42,26 @@ pub struct RunResult {
     pub bottleneck: LinkResult,
     /// Results of the uplink queue and link. In a cell, the uplink results cover all users together.
     pub uplink: LinkResult,
+    /// Faults of single connections that acted on a real link, also those that have ended; left out without faults.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultResult>,
     /// Computational cost of the run.
     pub engine: EngineResult,
     /// Origin of the result: program version, scenario and input files.
     pub provenance: Provenance,
+}
+
+/// Effect of the faults of one kind on the same flows of a real link (`ackclock link --fault`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FaultResult {
+    /// Kind of the fault, as in `ackclock link fault`.
+    pub fault: String,
+    /// Flows on which the fault acted, as in `--only`; empty for all flows that cross the link.
+    pub only: Vec<String>,
+    /// Number of packets that the fault dropped.
+    pub dropped: u64,
+    /// Number of connections that the fault reset.
+    pub reset: u64,
 }
 
 /// Direction of a flow's data.

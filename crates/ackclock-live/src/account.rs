@@ -170,6 +170,7 @@ impl Account {
             transfers: Vec::new(),
             bottleneck,
             uplink,
+            faults: Vec::new(),
             engine: summary.engine.clone(),
             provenance,
         }

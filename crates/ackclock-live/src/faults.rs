@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use ackclock_core::results::FaultResult;
 use ackclock_core::{Flags, Size, Span, Time};
 use ackclock_link::Direction;
 use serde_json::{Value, json};
@@ -136,6 +137,8 @@ pub(crate) enum Verdict {
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     active: Vec<Active>,
+    /// What ended faults did, one entry for all faults of the same kind and flows.
+    ended: Vec<FaultResult>,
 }
 
 #[derive(Debug)]
@@ -213,8 +216,25 @@ impl Faults {
         self.active.iter().map(one).collect()
     }
 
+    /// Ends all faults.
+    pub(crate) fn clear(&mut self) {
+        for active in std::mem::take(&mut self.active) {
+            active.add_to(&mut self.ended);
+        }
+    }
+
+    /// What all faults did, also those that have ended.
+    pub(crate) fn results(&mut self, now: Time) -> Vec<FaultResult> {
+        self.expire(now);
+        let mut all = self.ended.clone();
+        self.active.iter().for_each(|active| active.add_to(&mut all));
+        all
+    }
+
     fn expire(&mut self, now: Time) {
-        self.active.retain(|active| active.until.is_none_or(|until| now < until));
+        for active in self.active.extract_if(.., |active| active.until.is_some_and(|until| until <= now)) {
+            active.add_to(&mut self.ended);
+        }
     }
 
     /// Verdict about a packet that arrives from a side: that of the first fault that does not let it pass. The networks of
@@ -231,6 +251,18 @@ impl Faults {
 }
 
 impl Active {
+    /// Adds what the fault did to the entry of its kind and flows.
+    fn add_to(&self, results: &mut Vec<FaultResult>) {
+        let (fault, only) = (self.fault.kind.to_string(), &self.fault.only);
+        let known = results.iter().position(|result| result.fault == fault && result.only == *only);
+        let at = known.unwrap_or_else(|| {
+            results.push(FaultResult { fault, only: only.clone(), ..FaultResult::default() });
+            results.len() - 1
+        });
+        results[at].dropped += self.dropped;
+        results[at].reset += self.reset;
+    }
+
     fn acts_on(&self, from: Side, tuple: &Tuple, ends: MatchedEnds) -> bool {
         self.matches.is_empty() || self.matches.iter().any(|one| one.matches(from, tuple, ends))
     }

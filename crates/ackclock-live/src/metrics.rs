@@ -104,8 +104,10 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = port.parse() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
-    text.parse()
-        .map_err(|_| format!("`{text}` is neither a port, 9100, nor an address with a port, 127.0.0.1:9100"))
+    text.parse().map_err(|_| {
+        let port = text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(9100);
+        format!("`{text}` is neither a port, {port}, nor an address with a port, 127.0.0.1:{port}")
+    })
 }
 
 /// Serves `page` at `/metrics` until the process ends.

@@ -177,6 +177,7 @@ impl Tally {
             transfers: self.transfers.rows(&scenario.tables().measure),
             bottleneck,
             uplink,
+            faults: Vec::new(),
             engine: EngineResult { events: self.events, packets: self.delivered, cpu_s: None },
             provenance: scenario.provenance(),
         }

@@ -12,7 +12,7 @@ const COMPILER: &str = "clang version 14.0.6";
 ///
 /// # Panics
 /// Panics if an object differs, or if the script fails.
-#[allow(clippy::print_stdout, reason = "a skipped test says why")]
+#[allow(clippy::print_stdout, clippy::unwrap_used, reason = "only tests call this")]
 pub fn objects_are_current(crate_folder: &str, name: &str) {
     let version = |program: &str| Command::new(program).arg("--version").output().ok();
     let compiler =

@@ -1,14 +1,14 @@
 //! What happens to packets before the link: a packet of an unselected flow passes beside the link, and a packet that is
 //! too big for the hop in front of the link is fragmented or dropped.
 
-use ackclock_core::results::TooBig;
+use ackclock_core::results::{FaultResult, TooBig};
 use ackclock_core::{PacketId, Time};
 use serde_json::Value;
 
 use super::inventory::Inside;
 use super::{Beside, Departure, Plane};
 use crate::Hop;
-use crate::faults::{Fault, Faults, Toward, Verdict, hold_fin, reset};
+use crate::faults::{Fault, Toward, Verdict, hold_fin, reset};
 use crate::flow::NO_FLOW;
 use crate::parse::{Fragment, Layout, fragment, parse};
 use crate::port::Side;
@@ -43,12 +43,17 @@ impl Plane {
 
     /// Ends all faults.
     pub fn clear_faults(&mut self) {
-        self.faults = Faults::default();
+        self.faults.clear();
     }
 
     /// The faults in force and what they did so far, as JSON.
     pub fn faults(&mut self, now: Time) -> Value {
         self.faults.report(now)
+    }
+
+    /// What all faults did, also those that have ended.
+    pub fn fault_results(&mut self, now: Time) -> Vec<FaultResult> {
+        self.faults.results(now)
     }
 
     /// Shows a packet to the faults; returns the packet that goes on, if one does.

@@ -511,7 +511,9 @@ impl Shared {
         };
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
         let snapshot = account.snapshot(|from| self.page(from))?;
+        let faults = self.remote.ask(Plane::fault_results)?;
         let results = account.results(&snapshot, self.scenario.name(), self.seed, provenance);
+        let results = RunResult { faults, ..results };
         Some((results, snapshot.summary.traffic))
     }
 

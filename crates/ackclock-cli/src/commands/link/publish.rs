@@ -33,6 +33,9 @@ fn one(item: &str) -> Result<(SocketAddr, u16), String> {
         // An address with one port is that of both sides: 0.0.0.0:8080.
         _ => match item.parse::<SocketAddr>() {
             Ok(at) => Ok((at, inside)),
+            Err(_) if item.contains("localhost") => {
+                Err(format!("`{item}`: a port alone is one of localhost: --publish {last}"))
+            }
             Err(_) => Err(format!(
                 "`{item}` is not PORT, PORT:PORT or ADDR:PORT:PORT, like 8080, 8080:80 or 0.0.0.0:8080:80"
             )),
@@ -91,7 +94,8 @@ mod tests {
             ("8080:0", "`0` is not a port"),
             ("0:80", "`0` is not a port"),
             ("8080=80", "separated by a colon: 8080:80"),
-            ("localhost:8080", "`localhost:8080` is not PORT"),
+            ("localhost:8080", "`localhost:8080`: a port alone is one of localhost: --publish 8080"),
+            ("http://localhost:8080", "a port alone is one of localhost: --publish 8080"),
             ("70000:80", "`70000:80` is not PORT"),
             ("", "`` is not a port"),
         ] {
