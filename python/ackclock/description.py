@@ -69,9 +69,10 @@ class Described:
         direction = {group.get("towards", "mobile") for group in self.scenario.get("flow", [])}
         kind = {frozenset({"mobile"}): "download", frozenset({"server"}): "upload"}.get(frozenset(direction), "flow")
         rtt = base_rtt_ms(self.scenario)
-        queues, regulators = self._values("edge.queue"), self._values("edge.regulator")
+        wired = [path["rate"]] if "rate" in path else []
+        wired += [f"{path['delay']} one way"] if "delay" in path else []
         senders = [
-            f"Wired path to the edge: {path.get('rate', '')}, {path.get('delay', '')} one way." if path else "",
+            f"Wired path to the edge: {', '.join(wired)}." if wired else "",
             "" if rtt is None else f"Base RTT {rtt:g} ms.",
             f"{flows} {kind}{'s' if flows != 1 else ''}, sender {_listed(self._senders())}.",
         ]
@@ -79,8 +80,14 @@ class Described:
             f"Downlink: {_link_in_words(edge.get('down', {}))}{mean}." + (f" Uplink: {up}." if up else ""),
             *self._certainties(),
             *([] if self.results.are_live else senders),
-            f"Buffer {_listed(self._values('edge.buffer'))}, queue {_listed(queues)}, regulator {_listed(regulators)}.",
+            self._queue(),
         ]
+
+    def _queue(self) -> str:
+        """Buffer, queue and regulator, as far as they are stated."""
+        stated = {name: self._values(f"edge.{name}") for name in ("buffer", "queue", "regulator")}
+        text = ", ".join(f"{name} {_listed(values)}" for name, values in stated.items() if values)
+        return f"{text[0].upper()}{text[1:]}." if text else ""
 
     def _certainties(self) -> list[str]:
         """What the rates of each recording are to the capacity of its link."""

@@ -19,7 +19,7 @@ from ackclock.interval import resolution_of
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.claims_page import CAVEATS, MISSES, effect, ours, printed, with_spread
 from ackclock.plot.per_flow import flow_names, flows_of
-from ackclock.results import Results, label, mean_and_interval
+from ackclock.results import Results, is_live, label, mean_and_interval
 from ackclock.text import number
 
 if TYPE_CHECKING:
@@ -132,6 +132,10 @@ def of_runs(
         scenario: Tables of the scenario, to describe link, path, senders and buffer.
         command: Command line that repeats the runs.
     """
+    if results.are_live and not all(map(is_live, results.objects)):
+        raise ValueError(
+            "runs of the simulator and of a link together; give the lines of one, and both time series with --series"
+        )
     described = description.Described(results, scenario or {})
     return _TEMPLATES.get_template("runs.html.j2").render(
         title=title or described.title(),
@@ -454,7 +458,7 @@ def _over_time(results: Results, width: float) -> Figure:
     series = results.named_series
     which = (
         f"Below {next(iter(series))}: the one with the largest ratio of goodput to p95 queueing delay. "
-        if len(series) > 1
+        if len(series) > 1 and results.varied
         else ""
     )
     return Figure(
@@ -508,12 +512,14 @@ def _colours_of_series(results: Results) -> dict[str, str]:
 def _percentiles(results: Results, names: Sequence[str], *, uplink: bool) -> dict[str, float]:
     """p95 queueing delay over all packets of each named run, ms; runs that the name does not determine are omitted."""
     found = {}
+    # One run has one series; another series beside it, such as that of a link, is of none of these runs.
+    is_only = len(results) == 1 and len(results.series) == 1
     for name in names:
         points = [{str(label(value)) for value in (run.get("point") or {}).values()} for run in results.objects]
         runs = [
             run
             for run, point in zip(results.objects, points, strict=True)
-            if len(results) == 1
+            if is_only
             or set(name.split(", ")) <= point
             or (not any(points) and name == f"run {run.get('run')}")
         ]

@@ -268,7 +268,7 @@ class Results:
     @property
     def are_live(self) -> bool:
         """Whether the results are of `ackclock link`: of real packets."""
-        return any("sent" in (run.get("bottleneck") or {}) for run in self.objects)
+        return any(map(is_live, self.objects))
 
     @property
     def connections(self) -> pd.DataFrame:
@@ -471,6 +471,11 @@ _COLUMNS = {
     "up.delivered_bytes": ("up.rate", 8.0),
     "up.rate_bps": ("up.link_rate", 1.0),
 }
+
+
+def is_live(run: Run) -> bool:
+    """Whether a run is of `ackclock link`: of real packets."""
+    return "sent" in (run.get("bottleneck") or {})
 
 
 def read_series(path: str | os.PathLike[str]) -> Series:

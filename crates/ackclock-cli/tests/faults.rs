@@ -1,5 +1,7 @@
 //! `ackclock link --fault` and `link fault`: resets, cuts, first packets and late ends of single connections.
 
+use serde_json::json;
+
 use crate::common::real::{folder_with, last_object};
 use crate::common::{Ended, Folder};
 
