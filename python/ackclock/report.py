@@ -399,7 +399,8 @@ def _distribution(results: Results, width: float) -> Iterator[Figure]:
         yield _at(width, "distribution", "Share of RTT samples below each RTT.", drawing)
     elif any(name.split("/")[0] == "queue_ms" for series in results.series for name in series):
         drawing = plot.delay_cdf(results.named_series, uplink=_uploads(results), colours=_colours_of_series(results))
-        drawing.axes[0].set_xlabel("mean queueing delay of an interval (ms)")
+        # In one line, the label is wider than a phone.
+        drawing.axes[0].set_xlabel("mean queueing delay\nof an interval (ms)")
         caption = "Share of intervals with a mean queueing delay below each value, of the runs shown over time."
         yield _at(width, "distribution", caption, drawing)
 
@@ -461,17 +462,20 @@ def _over_time(results: Results, width: float) -> Figure:
         if len(series) > 1 and results.varied
         else ""
     )
+    p95 = _percentiles(results, list(series), uplink=_uploads(results))
+    median = ", the one of median goodput" if len(results) > 1 else ""
+    dashed = "; the 95th percentile over all packets is dashed" if p95 else ""
     return Figure(
         "over-time",
-        f"{which}Each curve is one run, the one of median goodput. Red ticks are dropped packets. "
+        f"{which}Each curve is one run{median}. Red ticks are dropped packets. "
         "Goodput counts data in order, so it peaks when a loss is repaired. "
-        "The curve of queueing delay is the mean of an interval; the 95th percentile over all packets is dashed.",
+        f"The curve of queueing delay is the mean of an interval{dashed}.",
         plot.over_time(
             series,
             width=WHOLE if width == WIDE else width,
             uplink=_uploads(results),
             colours=_colours_of_series(results),
-            p95=_percentiles(results, list(series), uplink=_uploads(results)),
+            p95=p95,
         ),
     )
 

@@ -328,7 +328,7 @@ def test_a_link_is_drawn_over_a_simulation_of_the_same_file_without_its_percenti
     assert "simulated" in html and "live" in html
     # The percentile is known of the simulated run alone, and the names do not say which that is.
     assert "p95 " not in "".join(re.findall("<svg.*?</svg>", html, re.DOTALL))
-    assert "the one with the largest ratio" not in html
+    assert "the one with the largest ratio" not in html and "is dashed" not in html
     assert "Buffer 60p." in html and "Wired path to the edge: 5ms one way." in html
 
 
