@@ -197,3 +197,16 @@ fn regulators_that_need_the_queue_itself_are_refused_with_the_reason() {
     let error = new("wrs", Size::Time(Span::from_secs(1))).map(|_| ()).unwrap_err();
     assert_eq!(error.path, "buffer");
 }
+
+/// Behind a hole, the record of new data also counts data that passed before. Its time is then that of the last packet.
+#[test]
+fn new_data_in_the_record_of_a_repetition_gives_no_queueing_delay() {
+    let delay = |repeated| {
+        let mut observer = observer("forecast");
+        let now = download(&mut observer, 40) + Span::from_millis(600);
+        let late = Record { repeated, ..record(now, Record::DATA, 1 + 41 * PAYLOAD, 0) };
+        observer.learn(&late).map(|(delay, _)| delay)
+    };
+    assert!(delay(0).is_some_and(|delay| delay > Span::from_millis(500)), "{:?}", delay(0));
+    assert!(delay(1).is_none_or(|delay| delay < Span::from_millis(50)), "{:?}", delay(1));
+}

@@ -225,7 +225,7 @@ impl Flow {
     /// connection's window; a regulator does not see other segments.
     #[inline]
     pub(crate) fn on_data(&mut self, segment: &Segment) -> bool {
-        if segment.is_tcp() && !self.numbers.on_data(segment) {
+        if segment.is_tcp() && !self.numbers.on_data(segment) && !self.is_anew(segment) {
             return false;
         }
         if segment.flags.intersects(Flags::SYN | Flags::FIN) || self.state == FlowState::GivenUp {
@@ -247,11 +247,15 @@ impl Flow {
         }
         // The segment starts a new connection with a used flow number, or brings more data of a flow removed from the
         // full table.
-        let anew = segment.flags.intersects(Flags::SYN) && self.state == FlowState::Ended;
-        if anew || self.state == FlowState::GivenUp {
+        if self.is_anew(segment) || self.state == FlowState::GivenUp {
             (self.state, self.fin) = (FlowState::Unseen, None);
             self.numbers = Numbers::default();
         }
+    }
+
+    /// Whether a segment that the network sent starts a new connection with a used flow number.
+    fn is_anew(&self, segment: &Segment) -> bool {
+        matches!(self.state, FlowState::Ended | FlowState::GivenUp) && segment.flags.intersects(Flags::SYN)
     }
 
     #[inline]
@@ -332,6 +336,12 @@ mod tests {
                 !table.open(at(3), flow).on_data(&Segment::data(flow, Seq(2100 + far), 100, 40)),
                 "{far}"
             );
+        }
+        // A regulator would begin anew at such a SYN.
+        for flags in [Flags::SYN | Flags::ACK, Flags::SYN] {
+            let mut syn = Segment::data(flow, Seq(7000), 0, 40);
+            syn.flags = flags;
+            assert!(!table.open(at(3), flow).on_data(&syn), "{flags:?}");
         }
         ack.ack = Seq(1200);
         assert!(table.open(at(4), flow).on_data(&Segment::data(flow, Seq(1100), 100, 40)));

@@ -3,7 +3,8 @@
 //! Anybody who knows addresses and ports can send segments with any numbers. Data is believed up to the furthest right
 //! edge that the receiver offered, and ACKs up to the data that passed, as RFC 9293 section 3.10.7.4 and RFC 5961
 //! section 5 require of the ends. If data took another path, both ends use numbers outside the known window; the
-//! window is then learnt again from data and an ACK that agree.
+//! window is then learnt again from data and an ACK that agree. A SYN of the sender begins a connection if it answers the
+//! receiver's SYN, or if no data of a known connection has passed; others are forged or late.
 
 use ackclock_core::{Flags, Segment, Seq};
 
@@ -29,8 +30,7 @@ impl Numbers {
     /// Handles a segment from the sender. Returns whether its numbers are believed.
     pub fn on_data(&mut self, segment: &Segment) -> bool {
         if segment.flags.intersects(Flags::SYN) {
-            self.on_answer(segment);
-            return true;
+            return self.begins(segment);
         }
         if !self.believes(segment) {
             self.elsewhere = Some(segment.end());
@@ -42,12 +42,14 @@ impl Numbers {
         true
     }
 
-    /// A SYN-ACK to the last SYN begins a connection, whose window is the SYN's.
-    fn on_answer(&mut self, answer: &Segment) {
-        if let Some((_, window)) = self.asked.filter(|(end, _)| *end == answer.ack) {
-            let begin = answer.end();
+    /// Handles a SYN of the sender. Returns whether it begins a connection, or repeats the SYN that began it. The window
+    /// of an answer to the receiver's SYN is the SYN's.
+    fn begins(&mut self, syn: &Segment) -> bool {
+        let begin = syn.end();
+        if let Some((_, window)) = self.asked.filter(|(end, _)| *end == syn.ack) {
             *self = Self { arrived: Some(begin), reach: Some(begin + window), ..Self::default() };
         }
+        self.arrived.is_none_or(|arrived| arrived == begin)
     }
 
     /// Whether a segment of the sender is inside the window, as far as the window is known.
@@ -136,14 +138,29 @@ mod tests {
             assert!(!numbers.on_data(&data(far)), "{far}");
             assert!(!numbers.on_ack(&ack(1 << 29)), "{far}");
         }
-        // A SYN that nobody answers, and an answer to no SYN.
+        // A SYN of the receiver that nobody answers, an answer to no SYN, and a SYN of the sender.
         let mut syn = ack(0);
         (syn.flags, syn.seq) = (Flags::SYN, Seq(7));
         numbers.on_syn(&syn);
-        let mut answer = ack(500);
-        (answer.flags, answer.seq) = (Flags::SYN | Flags::ACK, Seq(1 << 30));
-        assert!(numbers.on_data(&answer), "it passes as a SYN");
+        for flags in [Flags::SYN | Flags::ACK, Flags::SYN] {
+            let mut forged = ack(500);
+            (forged.flags, forged.seq) = (flags, Seq(1 << 30));
+            assert!(!numbers.on_data(&forged), "{flags:?}");
+        }
         assert!(!numbers.on_data(&data(1 << 30)) && numbers.on_data(&data(1000)));
+    }
+
+    #[test]
+    fn a_syn_is_believed_until_data_passes() {
+        let mut numbers = Numbers::default();
+        let mut syn = ack(71);
+        (syn.flags, syn.seq) = (Flags::SYN | Flags::ACK, Seq(u32::MAX));
+        assert!(numbers.on_data(&syn), "nothing is known");
+        let mut asked = ack(0);
+        (asked.flags, asked.seq) = (Flags::SYN, Seq(70));
+        numbers.on_syn(&asked);
+        assert!(numbers.on_data(&syn) && numbers.on_data(&syn), "the answer, and its repetition");
+        assert!(numbers.on_data(&data(0)) && !numbers.on_data(&syn), "it is late");
     }
 
     #[test]
