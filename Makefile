@@ -143,8 +143,9 @@ regulators-cost: build ## What the Ack Regulator costs Reno on recordings, simul
 	python benches/regulators_cost.py
 
 FINAL ?=
-never-worse: build ## Every regulator beside none over a thousand random scenarios; FINAL=yes: those kept for the last judgement; ten minutes of CPU time
-	python benches/never_worse.py $(if $(FINAL),--final)
+BOX ?=
+never-worse: build ## Every regulator beside none over a thousand random scenarios; FINAL=yes: those kept for the last judgement; BOX=yes: the box's default in a box; ten minutes of CPU time
+	python benches/never_worse.py $(if $(FINAL),--final) $(if $(BOX),--box)
 
 judge: build ## `forecast` beside none and beside that of benches/judged.jsonl, case by case with the same seeds; FINAL=yes: random scenarios kept for the last judgement; ten minutes of CPU time
 	python benches/judge.py $(if $(FINAL),--final)

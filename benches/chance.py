@@ -62,22 +62,34 @@ def band(value: float, ends: dict[float, str]) -> str:
     return next(words for end, words in ends.items() if value <= end)
 
 
-def scenario(name: str, number: int, run: int) -> str:
+def scenario(name: str, number: int, run: int, boxed: bool = False) -> str:
     """Scenario `number` of the set `name`, without a regulator.
 
     Each run starts its flows at another instant: many scenarios draw nothing else, and all their runs would be equal.
+    With `boxed`, the link is behind a box that observes its queue, on either side of the radio.
     """
-    draw = Draw(name, number)
+    draw, radio = Draw(name, number), "edge.behind" if boxed else "edge"
     rate = mean_bps(draw)
     up = max(LEAST_UP_BPS, rate / draw.between("asymmetry", 1, 30))
     return (
         f'version = 1\npreset = "linux"\nduration = "{seconds(draw)}s"\n\n'
         f'[path]\ndelay = "{wire_ms(draw):.3f}ms"\nloss = {path_loss(draw):.7f}\n\n'
-        f'[edge]\nbuffer = "{buffer(draw):.0f}p"\nqueue = "{queue(draw)}"\n\n'
-        f"[edge.down]\n{down(draw, rate)}{radio_loss(draw)}\n"
-        f'[edge.up]\nkind = "constant"\nrate = "{up:.0f}bit/s"\n'
+        f'{box(draw) if boxed else ""}[{radio}]\nbuffer = "{buffer(draw):.0f}p"\nqueue = "{queue(draw)}"\n\n'
+        f"[{radio}.down]\n{down(draw, rate)}{radio_loss(draw)}\n"
+        f'[{radio}.up]\nkind = "constant"\nrate = "{up:.0f}bit/s"\n'
         f'delay = "{radio_ms(draw):.3f}ms"\n{users(draw)}{flows(draw, run)}'
     )
+
+
+def has_box(name: str, number: int) -> bool:
+    """Whether the link of a scenario may be behind a box, which knows no cells."""
+    return Draw(name, number).dealt("link", LINKS) is not cell
+
+
+def box(draw: Draw) -> str:
+    """A box with its default buffer, at the mobile or between servers and radio."""
+    side = draw.dealt("side", ("mobile", "network"))
+    return f'[edge]\nbuffer = "3bdp"\nbearer = {{ kind = "observed", side = "{side}" }}\n\n'
 
 
 def mean_bps(draw: Draw) -> float:

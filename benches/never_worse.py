@@ -6,6 +6,8 @@ A scenario (`chance.py`) is run with eight seeds under each regulator. It counts
 paired difference in goodput, relative to drop-tail's mean, is completely below -1 %, and as better if it is completely
 above +1 %. `none, other seeds` shows the effect of chance. Runs are stored in out/never-worse, by set and build,
 and not repeated; JSON and table go there too. `--final` is for the last judgement of a regulator: see `chance.py`.
+With `--box` the regulator is in a box that observes the queue, on either side of the radio, with the box's default
+buffer; `forecast`, the box's default, is compared unless `--only` names others.
 """
 
 import argparse
@@ -31,6 +33,8 @@ RUNS, SCENARIOS = 8, 1000
 # A negligible difference, and the confidence level of intervals.
 MARGIN, CONFIDENCE = 0.01, 0.95
 NONE, CHANCE = "none", "none, other seeds"
+# The regulator of `ackclock box`.
+BOX_DEFAULT = "forecast"
 # What a regulator is asked for beside what it is by itself, where it has such a key.
 VARIANTS = {"floor": True}
 
@@ -42,13 +46,15 @@ def main() -> int:
     """Measure what is missing, and write JSON and tables."""
     given = options()
     name = chance.SETS["final" if given.final else "design"]
-    folder = OUT / name.replace(", ", "-").replace(" ", "-") / build()
+    folder = OUT / name.replace(", ", "-").replace(" ", "-") / build() / ("box" if given.box else "")
     folder.mkdir(parents=True, exist_ok=True)
-    tried = contenders(given.only)
+    tried = contenders(given.only or (BOX_DEFAULT if given.box else ""))
     judged = []
     with bar(f"{given.scenarios} scenarios") as progress:
         for number in range(given.scenarios):
-            judged.append(Judged.of(name, number, measured(folder, name, number, tried)))
+            if given.box and not chance.has_box(name, number):
+                continue
+            judged.append(Judged.of(name, number, measured(folder, name, number, tried, given.box)))
             if progress is not None:
                 progress(number + 1, given.scenarios)
     text = f"{table(judged, list(tried))}\n{grouped(judged, list(tried))}"
@@ -64,6 +70,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scenarios", type=int, default=SCENARIOS, help="the first so many of the set")
     parser.add_argument("--final", action="store_true", help="the set that is kept for the last judgement")
+    parser.add_argument("--box", action="store_true", help="in a box that observes the queue")
     parser.add_argument("--only", default="", help="regulators, separated by commas; all of them unless said")
     return parser.parse_args()
 
@@ -86,12 +93,14 @@ def contenders(only: str = "") -> dict[str, Any]:
     return {name: value for name, value in found.items() if not only or name.split(", ")[0] in only.split(",")}
 
 
-def measured(folder: Path, name: str, number: int, tried: Mapping[str, Any]) -> dict[str, Measured]:
+def measured(
+    folder: Path, name: str, number: int, tried: Mapping[str, Any], boxed: bool = False
+) -> dict[str, Measured]:
     """Results of each contender in a scenario; from disk if measured before."""
     kept = folder / f"{number}.json"
     known: dict[str, Measured] = json.loads(kept.read_text()) if kept.exists() else {}
     if missing := {label: value for label, value in tried.items() if label not in known}:
-        scenario = partial(chance.scenario, name, number)
+        scenario = partial(chance.scenario, name, number, boxed=boxed)
         known |= runs(scenario, number, {NONE: NONE} | missing, range(RUNS))
         if CHANCE not in known:
             known[CHANCE] = runs(scenario, number, {NONE: NONE}, range(RUNS, 2 * RUNS))[NONE]

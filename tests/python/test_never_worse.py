@@ -77,6 +77,15 @@ def test_every_scenario_is_one_that_runs(number):
     assert run.objects
 
 
+@pytest.mark.parametrize("number", range(0, 40, 8))
+def test_every_scenario_with_a_box_is_one_that_runs(number):
+    boxed = chance.scenario(chance.DESIGN, number, 0, boxed=True)
+    behind, plain = (tomllib.loads(text)["edge"] for text in (boxed, chance.scenario(chance.DESIGN, number, 0)))
+    assert behind["behind"] == plain
+    if chance.has_box(chance.DESIGN, number):
+        assert ackclock.run(boxed, set={"duration": "1s", "edge.regulator": never_worse.BOX_DEFAULT}).objects
+
+
 def test_worse_is_an_interval_wholly_below_one_per_cent():
     none = [100.0] * 4
     # Differences of -2, -2, -2, -2 %: no spread, so all of the interval is at -2 %.
