@@ -154,16 +154,21 @@ def main() -> int:
 def available(names: list[str]) -> list[str]:
     """The radios that can run here; makes what they need."""
     if "5g-like" in names:
-        command = ["ackclock", "trace", "synth", "--preset", "lte-driving", "--seed", "26", "--format", "csv"]
-        note, head, *lines = printed([*command, "--bin", "20ms"]).splitlines()
-        samples = (line.split(",") for line in lines)
-        # The last line is the end, without a rate.
-        faster = [f"{time},{5 * float(kbps) if kbps else ''}" for time, kbps in samples]
-        Path(RADIOS["5g-like"].down).write_text("\n".join([note, head, *faster, ""]))
+        write_5g_like(Path(RADIOS["5g-like"].down))
     if "ns3-lte" in names and not build_peer("lte.cc", OUT / "ns3-lte", ["lte", "mobility", *NS3_LIBRARIES]):
         print("skipped: the radio ns3-lte: libns3-dev or g++ is missing (sudo apt install libns3-dev g++)")
         names.remove("ns3-lte")
     return names
+
+
+def write_5g_like(file: Path) -> None:
+    """Write the rates of `lte`, with another seed, times five."""
+    command = ["ackclock", "trace", "synth", "--preset", "lte-driving", "--seed", "26", "--format", "csv"]
+    note, head, *lines = printed([*command, "--bin", "20ms"]).splitlines()
+    samples = (line.split(",") for line in lines)
+    # The last line is the end, without a rate.
+    faster = [f"{time},{5 * float(kbps) if kbps else ''}" for time, kbps in samples]
+    file.write_text("\n".join([note, head, *faster, ""]))
 
 
 def product(radios: list[str]) -> Iterator[Case]:
