@@ -84,6 +84,8 @@ LOADS = {
     "1 flow": ONE,
     "1 flow, 1 idle": Load(idle=1),
     "1 flow, 6 idle": Load(idle=6),
+    "1 flow, 20 idle": Load(idle=20),
+    "1 flow, 200 idle": Load(idle=200),
     "4 flows": Load(flows=4),
     "4 flows, 6 idle": Load(flows=4, idle=6),
     "beside 20 % of UDP": Load(udp_share=0.2),
@@ -143,7 +145,7 @@ def main() -> int:
         rows = dict(zip(cases, pool.map(measured, cases), strict=True))
         pair = pool.submit(two_subscribers).result()
     # Alone, so that no other run takes its CPU time.
-    text = f"{figures(rows, pair, cost())}\n{table(rows)}"
+    text = f"{figures(rows, pair, cost())}\n{table(rows)}\n{told(rows)}"
     lines = [json.dumps(asdict(case) | row) for case, row in rows.items()]
     OUT.with_suffix(".jsonl").write_text("\n".join([*lines, ""]))
     OUT.with_suffix(".md").write_text(text)
@@ -214,8 +216,10 @@ def over_ns3(run: Run) -> dict[str, Any]:
     radio = [str(OUT / "ns3-lte"), *options, f"--seconds={SECONDS + 8}", "--from=4"]
     said = printed(["unshare", "--net", "--mount", *ends("radio", run.json()), *radio])
     taken, bearer = (json.loads(line) for line in said.splitlines()[-2:])
-    p50, p95 = (bearer[key] - bearer["delay_min_ms"] for key in ("delay_p50_ms", "delay_p95_ms"))
-    return taken | {"p50_ms": p50, "p95_ms": p95, "drops": bearer["drops"], "lag_ms": bearer["lag_ms"]}
+    keys = ("delay_p50_ms", "delay_p95_ms", "window_p50_ms", "window_p95_ms")
+    p50, p95, true_p50, true_p95 = (bearer[key] - bearer["delay_min_ms"] for key in keys)
+    windows = {"true_p50_ms": true_p50, "true_p95_ms": true_p95}
+    return taken | windows | {"p50_ms": p50, "p95_ms": p95, "drops": bearer["drops"], "lag_ms": bearer["lag_ms"]}
 
 
 def ends(end: str, words: str) -> list[str]:
@@ -237,17 +241,18 @@ def of_link(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_box(file: Path) -> dict[str, Any]:
-    """What the box reported: the rate, its estimate of the p95 queueing delay, and the share of lower windows.
+    """What the box reported: the rate, its estimate of the queueing delay, and the share of lower windows.
 
-    Each report is of the last 10 s; the median rate and the mean p95 of the reports with data stand for the run.
+    Each report is of the last 10 s; the median rate of the reports with data, and the mean queueing delay of those from
+    the tenth on, stand for the run.
     """
     # The last line may be incomplete.
     reports = [json.loads(line) for line in file.read_text().split("\n")[:-1]]
     rates = [report["rate_bps"] for report in reports if report["rate_bps"] > 0]
-    delays = [report["wait_p95_ms"] for report in reports if report["wait_p95_ms"] is not None]
+    delays = {key: [one[key] for one in reports[10:] if one[key] is not None] for key in ("wait_p50_ms", "wait_p95_ms")}
     return {
         "box_rate_bps": median(rates) if rates else None,
-        "box_wait_p95_ms": fmean(delays) if delays else None,
+        **{f"box_{key}": fmean(values) if values else None for key, values in delays.items()},
         "lower_share": reports[-1]["lower_share"],
     }
 
@@ -286,6 +291,16 @@ def simulated_box(case: Case) -> str:
             return f'[edge]\nbuffer = "20p"\nregulator = "{regulator}"\n{bearer}\n'
         case _:
             return ""
+
+
+def told(rows: Rows) -> str:
+    """The queueing delay that the box told, in % of what ns-3 measured of its bearer: p50 and p95 of 10 s."""
+    text = "| ns-3's LTE | load | sender | p50 told | p95 told |\n| --- | --- | --- | ---: | ---: |\n"
+    for case, row in rows.items():
+        if "true_p50_ms" in row and row.get("box_wait_p95_ms") is not None:
+            shares = (100 * row[f"box_wait_{which}"] / row[f"true_{which}"] for which in ("p50_ms", "p95_ms"))
+            text += f"| {case.box} | {case.load} | {case.control} | {' | '.join(f'{one:.0f} %' for one in shares)} |\n"
+    return text
 
 
 def two_subscribers() -> dict[str, dict[str, Any]]:

@@ -4,7 +4,8 @@
 //   lte --seconds=60 --blocks=25 --buffer=300000 --delay=5 --distances=100,600 --hold=2
 //
 // Makes the devices `ns3net` (the server, 1.0.0.2) and `ns3ue` (the mobile, 7.0.0.2), prints `ready`, and when it ends a
-// line of JSON: delay of the bearer, from PDCP to PDCP, ms, of the packets after `--from` seconds.
+// line of JSON: delay of the bearer, from PDCP to PDCP, ms, of the packets after `--from` seconds. `window_` is the mean
+// over windows of 10 s that end with each second.
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
 #include "ns3/lte-module.h"
@@ -30,6 +31,7 @@ using namespace ns3;
 namespace {
 
 constexpr size_t kPacketMost = 2048;
+constexpr double kAfterMost = 4;  // s at the end, when downloads may be over
 constexpr uint8_t kFirstDataBearer = 3;  // logical channels below carry signalling
 
 struct Settings {
@@ -44,6 +46,7 @@ struct Settings {
 
 struct Told {
     std::vector<double> delaysMs;
+    std::vector<double> times;  // at which they came, s
     uint64_t bytes = 0;
     uint64_t drops = 0;
     double lagMs = 0;  // most that simulated time was behind the clock
@@ -61,7 +64,20 @@ double Quantile(std::vector<double> values, double share) {
 void OnReceived(uint16_t, uint8_t channel, uint32_t bytes, uint64_t delayNs) {
     if (channel < kFirstDataBearer || Simulator::Now().GetSeconds() < from) return;
     told.delaysMs.push_back(delayNs / 1e6);
+    told.times.push_back(Simulator::Now().GetSeconds());
     told.bytes += bytes;
+}
+
+// Mean of a quantile over windows of 10 s.
+double WindowQuantile(double share, double until) {
+    double sum = 0;
+    int windows = 0;
+    for (double end = from + 10; end <= until; ++end, ++windows) {
+        const auto first = std::lower_bound(told.times.begin(), told.times.end(), end - 10) - told.times.begin();
+        const auto last = std::lower_bound(told.times.begin(), told.times.end(), end) - told.times.begin();
+        sum += Quantile({told.delaysMs.begin() + first, told.delaysMs.begin() + last}, share);
+    }
+    return windows ? sum / windows : 0;
 }
 
 void OnDropped(Ptr<const Packet>) { ++told.drops; }
@@ -198,8 +214,10 @@ int main(int count, char** words) {
     from = settings.from;
     Configure(settings);
     Run(settings);
-    std::printf("{\"delay_p50_ms\": %.3f, \"delay_p95_ms\": %.3f, \"delay_min_ms\": %.3f, \"bytes\": %lu, \"drops\": %lu, \"lag_ms\": %.1f}\n",
-                Quantile(told.delaysMs, 0.5), Quantile(told.delaysMs, 0.95), Quantile(told.delaysMs, 0), told.bytes, told.drops, told.lagMs);
+    std::printf("{\"delay_p50_ms\": %.3f, \"delay_p95_ms\": %.3f, \"delay_min_ms\": %.3f, "
+                "\"window_p50_ms\": %.3f, \"window_p95_ms\": %.3f, \"bytes\": %lu, \"drops\": %lu, \"lag_ms\": %.1f}\n",
+                Quantile(told.delaysMs, 0.5), Quantile(told.delaysMs, 0.95), Quantile(told.delaysMs, 0),
+                WindowQuantile(0.5, settings.seconds - kAfterMost), WindowQuantile(0.95, settings.seconds - kAfterMost), told.bytes, told.drops, told.lagMs);
     std::fflush(stdout);
     // The threads that read wait in the kernel.
     _exit(0);
