@@ -58,6 +58,7 @@ class Run:
     servers: list[str] = field(default_factory=list)
     udp_bps: float = 0
     regulator: str | None = None
+    buffer: str = "20p"
     side: str = "mobile"
     act_on: list[str] = field(default_factory=list)
     reports: str = ""
@@ -100,7 +101,7 @@ def box(run: Run, side: str) -> Iterator[int]:
     chosen = f"act_on = {json.dumps(run.act_on)}\n" if run.act_on else ""
     (FILES / "box.toml").write_text(
         f'[box]\ninterface = "{INTERFACE}"\nside = "{side}"\nact = true\n{some}{chosen}\n'
-        f'[edge]\nregulator = "{run.regulator}"\nbuffer = "20p"\n'
+        f'[edge]\nregulator = "{run.regulator}"\nbuffer = "{run.buffer}"\n'
     )
     command = ["ackclock", "box", str(FILES / "box.toml"), "--json"]
     reports = Path(run.reports)

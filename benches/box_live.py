@@ -39,16 +39,18 @@ class Radio:
         down: Recording of the downlink; none for ns-3's LTE.
         buffer: Size of the queue in front of the downlink, deep as in real radios.
         up: Rate of the uplink.
+        box_buffer: Buffer of the box.
     """
 
     down: str = ""
     buffer: str = "1s"
     up: str = "10Mbit/s"
+    box_buffer: str = "3bdp"
 
 
 def evdo(name: str) -> Radio:
     """A synthetic recording of 1xEV-DO."""
-    return Radio(str(ROOT / "scenarios" / "recordings" / f"synthetic-evdo-{name}.down"), "1000p", "1Mbit/s")
+    return Radio(str(ROOT / "scenarios" / "recordings" / f"synthetic-evdo-{name}.down"), "1000p", "1Mbit/s", "20p")
 
 
 RADIOS = {
@@ -192,6 +194,7 @@ def measured(case: Case) -> dict[str, Any]:
         idle=load.idle,
         udp_bps=load.udp_share * mean_bps(radio) if load.udp_share else 0,
         regulator=name if name in REGULATORS else None,
+        buffer=radio.box_buffer,
         side="network" if side else "mobile",
         reports=str(reports),
     )
