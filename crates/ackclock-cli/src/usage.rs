@@ -47,7 +47,8 @@ impl Mistake<'_> {
                 if cfg!(not(feature = "live")) && NEED_LINUX.contains(&typed.as_str()) {
                     return format!("`{typed}` needs Linux; this build of ackclock is the simulator alone");
                 }
-                if let Some((_, hint)) = NO_COMMANDS.iter().find(|(names, _)| names.contains(&typed.as_str())) {
+                if let Some((_, hint)) = NO_COMMANDS.iter().find(|(names, _)| names.contains(&typed.as_str()))
+                {
                     return format!("there is no command `{typed}`; {hint}");
                 }
                 let near = self.text(ContextKind::SuggestedSubcommand);
@@ -199,7 +200,10 @@ const NEED_LINUX: [&str; 5] = ["link", "box", "proxy", "radio-report", "advise"]
 /// Commands that users may type although there are none, each with the correct way in ackclock.
 const NO_COMMANDS: [(&[&str], &str); 3] = [
     (&["gateway", "router", "bridge"], "a gateway is a link: ackclock link 1mbit 8mbit --gateway INTERFACE"),
-    (&["outage", "fault", "set", "show"], "it is a request to a running link: ackclock link outage 3s, link fault, link set, link show"),
+    (
+        &["outage", "fault", "set", "show"],
+        "it is a request to a running link: ackclock link outage 3s, link fault, link set, link show",
+    ),
     (&["simulate", "sim", "start"], "a scenario is simulated by ackclock run FILE"),
 ];
 

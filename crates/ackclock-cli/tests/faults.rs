@@ -131,7 +131,9 @@ fault("--clear")
 fault("drop-first=1", "--only", "tcp:5001")
 load(5001)
 "#;
-    let Some((_folder, ended)) = run(&["--json", "--fault", "cut=up"], &format!("fault('--clear')\n{script}")) else {
+    let Some((_folder, ended)) =
+        run(&["--json", "--fault", "cut=up"], &format!("fault('--clear')\n{script}"))
+    else {
         return;
     };
     assert_eq!(ended.status, 0, "{}", ended.err);

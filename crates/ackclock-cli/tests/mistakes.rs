@@ -184,8 +184,16 @@ const LINKS: &[Row] = &[
     (&["outage", "3s"], 2, "it is a request to a running link: ackclock link outage 3s"),
     (&["link", "1mbit", "8mbit", "--via", "wlan0"], 2, "are put behind a link by --gateway wlan0"),
     (&["link", "outage"], 2, "TIME is missing; write `ackclock link outage 3s`"),
-    (&["link", "1mbit", "8mbit", "--publish", "localhost:8080"], 2, "a port alone is one of localhost: --publish 8080"),
-    (&["link", "1mbit", "8mbit", "--proxy", "localhost:3128"], 2, "neither a port, 3128, nor an address with a port"),
+    (
+        &["link", "1mbit", "8mbit", "--publish", "localhost:8080"],
+        2,
+        "a port alone is one of localhost: --publish 8080",
+    ),
+    (
+        &["link", "1mbit", "8mbit", "--proxy", "localhost:3128"],
+        2,
+        "neither a port, 3128, nor an address with a port",
+    ),
     (
         &["link", "--", "curl", "-s", "localhost"],
         2,

@@ -32,7 +32,8 @@ use ackclock_link::loss::{Loss, with_errors};
 use ackclock_link::medium::{Fate, Medium, Transmission};
 use ackclock_link::pieces::{NANOBITS_PER_BYTE, finish};
 use ackclock_link::{
-    AnyLink, AnyMedium, Files, Framing, Impairments, LinkConfig, LinkContext, MediumContext, Nominal, Redraw, Reorder,
+    AnyLink, AnyMedium, Files, Framing, Impairments, LinkConfig, LinkContext, MediumContext, Nominal, Redraw,
+    Reorder,
 };
 
 /// A link that plays a recording: a mahimahi file, or CSV or JSON with rates.

@@ -76,7 +76,7 @@ impl Framing {
     pub const NONE: Self = Self { bytes: 0, least: 0, cells: Cells::None };
 
     /// Whether packets occupy their own bytes.
-    pub(crate) fn is_none(&self) -> bool {
+    pub fn is_none(&self) -> bool {
         *self == Self::NONE
     }
 
@@ -91,7 +91,7 @@ impl Framing {
     }
 
     /// A medium whose packets have these frames.
-    pub(crate) fn around(self, medium: AnyMedium) -> AnyMedium {
+    pub fn around(self, medium: AnyMedium) -> AnyMedium {
         if self.is_none() { medium } else { Framed { inner: medium, framing: self }.any() }
     }
 }

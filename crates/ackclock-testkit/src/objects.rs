@@ -27,7 +27,8 @@ pub fn objects_are_current(crate_folder: &str, name: &str) {
     let status = Command::new("sh").arg(folder.join("build.sh")).arg(&made).status().unwrap();
     assert!(status.success());
     for object in ["el", "eb"].map(|order| format!("{name}.bpf{order}.o")) {
-        let (new, committed) = (fs::read(made.join(&object)).unwrap(), fs::read(folder.join(&object)).unwrap());
+        let (new, committed) =
+            (fs::read(made.join(&object)).unwrap(), fs::read(folder.join(&object)).unwrap());
         assert!(new == committed, "{object} is not what build.sh makes of {name}.bpf.c");
     }
     fs::remove_dir_all(made).unwrap();

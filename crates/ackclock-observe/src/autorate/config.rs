@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ackclock_core::{Config, ConfigError, Rate, Span};
 use ackclock_link::queue::{CakeConfig, FqCodelConfig, QueueConfig};
-use ackclock_link::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, Files, Framing, Nominal, Side};
+use ackclock_link::{
+    AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, Files, Framing, Nominal, Side,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Flows of a capture: their bytes, the clocks of their senders, and the end of the path at which they were captured.
 
-use ackclock_link::TraceError;
+use crate::TraceError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use super::account::Fate;
 use super::packets::{Ended, Packet, Segment, each};
 use super::sender_clock::{Clock, Envelope, Ticks};
-use ackclock_link::formats::{Options, Towards};
+use crate::formats::{Options, Towards};
 
 /// Packets of one interface in one direction between two ports. Packets without a TCP header have ports 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use std::net::IpAddr;
 
-use ackclock_link::{Recording, Sample, Samples, TraceError};
+use crate::{Recording, Sample, Samples, TraceError};
 use ackclock_core::{Rate, Span};
 use ackclock_link::Loss;
 

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read};
 use std::net::IpAddr;
 
-use ackclock_link::TraceError;
+use crate::TraceError;
 use ackclock_core::TcpOptions;
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use pcap_file::pcap::PcapReader;

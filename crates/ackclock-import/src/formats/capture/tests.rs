@@ -9,7 +9,7 @@ use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use proptest::prelude::*;
 
 use super::*;
-use ackclock_link::formats::Towards;
+use crate::formats::Towards;
 
 const SERVER: [u8; 4] = [192, 0, 2, 1];
 const MOBILE: [u8; 4] = [10, 0, 0, 1];
