@@ -38,7 +38,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use ackclock_core::{FlowId, Histogram, Segment, Span, Time};
-use ackclock_link::queue::FqCodelConfig;
 use ackclock_link::{
     Bearer, BearerContext, BufferMeaning, Cause, Constant, Departures, Direction, Link, LinkEvent, LinkView,
     Load, QueuePlan, SerialLink, Side,

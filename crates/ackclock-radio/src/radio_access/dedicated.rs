@@ -16,7 +16,7 @@ use ackclock_core::results::RadioCounts;
 use ackclock_core::{Config, ConfigError, Rate, Size, Span, Time};
 use ackclock_link::bearer::{Change, ChangeContext, DedicatedChange, Direction};
 use ackclock_link::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
-use ackclock_link::{DeliveryOrder, Fate, Files, OutageKind};
+use ackclock_link::{Fate, Files, OutageKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
