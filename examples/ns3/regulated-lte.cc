@@ -2,11 +2,9 @@
  *
  * A node without IP stands between server and PGW and passes every frame. It shows data to the regulator on their way to
  * the eNB and hands it the ACKs. The queue is that of the eNB's RLC AM: packets enter it at PDCP (trace TxPDU), are refused
- * there (TxDrop), and count as departed when the PDCP of the mobile has them (RxPDU).
+ * there (TxDrop), and depart when the RLC has sent their last byte for the first time.
  *
- *   regulated-lte --regulator=wrd --buffer=300000 --ues=1 --seconds=60
- *
- * To use it in another topology, keep the classes `Bearer` and `Edge`, and install `Edge` between two devices.
+ * To use it in another topology, keep the classes up to `Edge` and `Connect`, and install `Edge` between two devices.
  */
 #include "ackclock.h"
 #include "ns3/applications-module.h"
@@ -25,6 +23,7 @@
 using namespace ns3;
 
 static const double WINDOW_S = 0.1; // over which the rate of a bearer is measured
+static const uint64_t PDCP = 2;     // bytes of its header
 
 /* Stops at a refusal of the library. */
 static int32_t Checked(int32_t answer) {
@@ -34,31 +33,31 @@ static int32_t Checked(int32_t answer) {
 
 static uint64_t Nanoseconds() { return uint64_t(Simulator::Now().GetNanoSeconds()); }
 
-/* The queue of one mobile: what has passed the edge and has not reached the mobile, in order. */
+/* The queue of one mobile: what has passed the edge and has not left the RLC, in order. */
 struct Bearer {
     uint64_t capacity = 0;  // bytes of the RLC buffer
     std::deque<ackclock_segment> queued;
     size_t arrived = 0;     // of `queued`, packets that the RLC has seen
     uint64_t bytes = 0;     // of `queued`, with IP headers
-    std::deque<std::pair<double, uint64_t>> recent; // instants and bytes of deliveries in WINDOW_S
+    uint64_t sent = 0;      // bytes of the first packet that the RLC has sent
+    std::deque<std::pair<double, uint64_t>> recent; // instants and bytes of departures in WINDOW_S
     double rate = 0;        // bit/s, last measured with data waiting
     std::vector<double> delays; // ms from PDCP to PDCP
     uint64_t drops = 0;
+    ackclock_view view{};
 
     static uint64_t Size(const ackclock_segment& s) { return uint64_t(s.header) + s.payload; }
 
-    ackclock_view View() const {
-        ackclock_view v{};
-        v.size = sizeof v;
-        v.capacity_unit = ACKCLOCK_BYTES;
-        v.capacity = capacity;
-        v.rate = uint64_t(rate);
-        v.waiting.packets = queued.size();
-        v.waiting.bytes = bytes;
-        v.occupied = v.waiting;
-        return v;
+    const ackclock_view* View() {
+        view.size = sizeof view;
+        view.capacity_unit = ACKCLOCK_BYTES;
+        view.capacity = capacity;
+        view.rate = uint64_t(rate);
+        view.waiting.packets = queued.size();
+        view.waiting.bytes = bytes;
+        view.occupied = view.waiting;
+        return &view;
     }
-
     /* Takes a packet out of the queue. */
     ackclock_segment Remove(size_t at) {
         ackclock_segment s = queued[at];
@@ -66,11 +65,10 @@ struct Bearer {
         bytes -= Size(s);
         return s;
     }
-
-    /* Counts bytes that have reached the mobile into the rate. */
-    void Measure(uint64_t delivered) {
+    /* Counts bytes that have departed into the rate. */
+    void Measure(uint64_t departed) {
         double now = Simulator::Now().GetSeconds();
-        recent.emplace_back(now, delivered);
+        recent.emplace_back(now, departed);
         while (recent.front().first < now - WINDOW_S) recent.pop_front();
         uint64_t sum = 0;
         for (auto& one : recent) sum += one.second;
@@ -90,9 +88,11 @@ struct Connection {
 /* The node that passes frames between server and radio, and calls the regulator. */
 class Edge {
   public:
-    Edge(const std::string& name, Ptr<NetDevice> wire, Ptr<NetDevice> radio) : m_wire(wire), m_radio(radio) {
+    Edge(const std::string& name, std::string keys, Ptr<NetDevice> wire, Ptr<NetDevice> radio)
+        : m_wire(wire), m_radio(radio) {
         char error[512] = "";
-        std::string table = "kind = \"" + name + "\""; // further keys follow here, as in a scenario
+        std::replace(keys.begin(), keys.end(), ';', '\n');
+        std::string table = "kind = \"" + name + "\"\n" + keys; // as in a scenario
         if (name != "none") m_regulator = ackclock_regulator_new(table.c_str(), error, sizeof error);
         NS_ABORT_MSG_IF(name != "none" && !m_regulator, error);
         wire->SetReceiveCallback(MakeCallback(&Edge::FromServer, this));
@@ -102,39 +102,34 @@ class Edge {
 
     std::map<Ipv4Address, size_t> users; // index of the bearer by address of the mobile
     std::vector<Bearer> bearers;
-
     /* PDCP of the eNB hands a packet to the RLC. */
     void Arrives(size_t user) {
         if (bearers[user].arrived < bearers[user].queued.size()) bearers[user].arrived++;
     }
-
     /* The RLC refuses the packet that has just arrived. */
     void Dropped(size_t user) {
         Bearer& b = bearers[user];
         b.drops++;
         if (b.arrived == 0) return;
         ackclock_segment s = b.Remove(--b.arrived);
-        if (!m_regulator) return;
-        ackclock_view view = b.View();
-        Checked(ackclock_on_dropped(m_regulator, Nanoseconds(), &s, ACKCLOCK_CAUSE_FULL, &view));
+        if (m_regulator) Checked(ackclock_on_dropped(m_regulator, Nanoseconds(), &s, ACKCLOCK_CAUSE_FULL, b.View()));
         Execute();
     }
-
-    /* PDCP of the mobile has a packet. */
-    void Delivered(size_t user, uint64_t delay_ns) {
+    /* The RLC sends bytes of PDCP for the first time. */
+    void Sent(size_t user, uint64_t bytes) {
         Bearer& b = bearers[user];
-        b.delays.push_back(delay_ns / 1e6);
-        if (b.queued.empty()) return;
-        ackclock_segment s = b.Remove(0);
-        if (b.arrived > 0) b.arrived--;
-        b.Measure(Bearer::Size(s));
-        if (!m_regulator) return;
-        ackclock_view view = b.View();
-        Checked(ackclock_on_departed(m_regulator, Nanoseconds(), &s, &view));
-        if (b.queued.empty()) Checked(ackclock_on_idle(m_regulator, Nanoseconds(), s.flow, &view));
-        Execute();
+        b.sent += bytes;
+        while (b.arrived > 0 && b.sent >= Bearer::Size(b.queued[0]) + PDCP) {
+            ackclock_segment s = b.Remove(0);
+            b.arrived--;
+            b.sent -= Bearer::Size(s) + PDCP;
+            b.Measure(Bearer::Size(s));
+            if (!m_regulator) continue;
+            Checked(ackclock_on_departed(m_regulator, Nanoseconds(), &s, b.View()));
+            if (b.queued.empty()) Checked(ackclock_on_idle(m_regulator, Nanoseconds(), s.flow, b.View()));
+            Execute();
+        }
     }
-
   private:
     typedef std::tuple<uint32_t, uint16_t, uint16_t> Key; // address and port of the mobile, port of the server
 
@@ -145,20 +140,14 @@ class Edge {
         Connection& c = Of(ip.GetDestination(), tcp.GetDestinationPort(), tcp.GetSourcePort());
         ackclock_segment s = Segment(c, ip, tcp, 0);
         Bearer& b = bearers[c.user];
-        if (m_regulator) {
-            ackclock_view view = b.View();
-            int32_t verdict = Checked(ackclock_on_data(m_regulator, Nanoseconds(), &s, &view));
-            Execute();
-            if (verdict == ACKCLOCK_DROP) return true;
-            if (verdict == ACKCLOCK_FORWARD_KEEP) Checked(ackclock_on_copy_refused(m_regulator, &s));
-        }
+        int32_t verdict = m_regulator ? Checked(ackclock_on_data(m_regulator, Nanoseconds(), &s, b.View())) : 0;
+        if (verdict == ACKCLOCK_FORWARD_KEEP) Checked(ackclock_on_copy_refused(m_regulator, &s));
+        Execute();
+        if (verdict == ACKCLOCK_DROP) return true;
         b.queued.push_back(s);
         b.bytes += Bearer::Size(s);
-        if (m_regulator) {
-            ackclock_view view = b.View();
-            Checked(ackclock_on_queued(m_regulator, Nanoseconds(), &s, &view));
-            Execute();
-        }
+        if (m_regulator) Checked(ackclock_on_queued(m_regulator, Nanoseconds(), &s, b.View()));
+        Execute();
         return Pass(m_radio, packet, protocol);
     }
 
@@ -171,14 +160,13 @@ class Edge {
         c.tcp = tcp;
         ackclock_segment s = Segment(c, ip, tcp, 1);
         m_held[s.packet] = packet;
-        ackclock_view view = bearers[c.user].View();
-        Checked(ackclock_on_ack(m_regulator, Nanoseconds(), &s, &view));
+        Checked(ackclock_on_ack(m_regulator, Nanoseconds(), &s, bearers[c.user].View()));
         Execute();
         return true;
     }
-
     /* Executes what the regulator requests, and schedules its next deadline. */
     void Execute() {
+        if (!m_regulator) return;
         ackclock_output output{};
         output.size = sizeof output;
         while (Checked(ackclock_poll_output(m_regulator, Nanoseconds(), &output))) {
@@ -197,11 +185,9 @@ class Edge {
     }
 
     void Expired(uint32_t flow) {
-        ackclock_view view = bearers[m_by_flow[flow]->user].View();
-        Checked(ackclock_on_timeout(m_regulator, Nanoseconds(), flow, &view));
+        Checked(ackclock_on_timeout(m_regulator, Nanoseconds(), flow, bearers[m_by_flow[flow]->user].View()));
         Execute();
     }
-
     /* Sends an ACK to the server: the held packet with the fields of the regulator, or a new one. */
     void Acknowledge(const ackclock_segment& s) {
         Ipv4Header ip;
@@ -213,9 +199,8 @@ class Edge {
             rest->RemoveHeader(ip);
             rest->RemoveHeader(tcp);
         } else {
-            const Connection& c = *m_by_flow[s.flow];
-            ip = c.ip;
-            tcp = c.tcp;
+            ip = m_by_flow[s.flow]->ip;
+            tcp = m_by_flow[s.flow]->tcp;
         }
         tcp.SetWindowSize(s.window);
         tcp.SetAckNumber(SequenceNumber32(s.acknowledgement));
@@ -229,7 +214,6 @@ class Edge {
     static bool Pass(Ptr<NetDevice> to, Ptr<const Packet> packet, uint16_t protocol) {
         return to->Send(packet->Copy(), to->GetBroadcast(), protocol);
     }
-
     static bool Parse(Ptr<const Packet> packet, Ipv4Header& ip, TcpHeader& tcp) {
         Ptr<Packet> copy = packet->Copy();
         if (!copy->RemoveHeader(ip) || ip.GetProtocol() != TcpL4Protocol::PROT_NUMBER) return false;
@@ -237,10 +221,9 @@ class Edge {
     }
 
     Connection& Of(Ipv4Address mobile, uint16_t port, uint16_t server) {
-        Key key(mobile.Get(), port, server);
-        auto found = m_connections.find(key);
-        if (found != m_connections.end()) return found->second;
-        Connection& c = m_connections[key];
+        auto [place, is_new] = m_connections.try_emplace(Key(mobile.Get(), port, server));
+        Connection& c = place->second;
+        if (!is_new) return c;
         c.flow = uint32_t(m_connections.size());
         c.user = users[mobile];
         c.scale[0] = c.scale[1] = ACKCLOCK_NO_SCALE;
@@ -248,7 +231,6 @@ class Edge {
         if (m_regulator) Checked(ackclock_open_flow(m_regulator, c.flow, uint32_t(c.user)));
         return c;
     }
-
     /* Header fields of a packet from the server (0) or from the mobile (1). */
     ackclock_segment Segment(Connection& c, const Ipv4Header& ip, const TcpHeader& tcp, int from) {
         ackclock_segment s{};
@@ -290,27 +272,47 @@ class Edge {
     EventId m_timer;
 };
 
-typedef std::pair<Edge*, size_t> Place; // the edge, and a mobile's number
+/* Shows the edge what happens in a mobile's bearer; stands between RLC and MAC to see what the RLC sends for the first time. */
+class Tap : public LteMacSapProvider {
+  public:
+    Tap(Edge* edge, size_t user, LteMacSapProvider* mac) : m_edge(edge), m_user(user), m_mac(mac) {}
 
-static void OnArrives(Place at, uint16_t, uint8_t channel, uint32_t) {
-    if (channel >= 3) at.first->Arrives(at.second);
-}
-static void OnDropped(Place at, Ptr<const Packet>) { at.first->Dropped(at.second); }
-static void OnDelivered(Place at, uint16_t, uint8_t channel, uint32_t, uint64_t delay_ns) {
-    if (channel >= 3) at.first->Delivered(at.second, delay_ns);
-}
+    void TransmitPdu(TransmitPduParameters parameters) override {
+        LteRlcAmHeader header;
+        Ptr<Packet> pdu = parameters.pdu->Copy();
+        pdu->RemoveHeader(header);
+        bool is_first = header.IsDataPdu() && header.GetSequenceNumber() == m_next;
+        m_mac->TransmitPdu(parameters);
+        if (!is_first) return;
+        m_next++;
+        m_edge->Sent(m_user, pdu->GetSize());
+    }
+    void ReportBufferStatus(ReportBufferStatusParameters parameters) override { m_mac->ReportBufferStatus(parameters); }
+    void Arrives(uint16_t, uint8_t, uint32_t) { m_edge->Arrives(m_user); }
+    void Dropped(Ptr<const Packet>) { m_edge->Dropped(m_user); }
+    void Delivered(uint16_t, uint8_t, uint32_t, uint64_t ns) { m_edge->bearers[m_user].delays.push_back(ns / 1e6); }
 
-/* Connects the traces of one mobile's data bearer; the eNB lists its mobiles by their RNTI. */
-static void Connect(Edge* edge, size_t user, uint32_t enb, Ptr<NetDevice> mobile) {
-    uint16_t rnti = DynamicCast<LteUeNetDevice>(mobile)->GetRrc()->GetRnti();
-    std::string user_map = "/DeviceList/*/LteEnbRrc/UeMap/" + std::to_string(rnti);
-    std::string above = "/NodeList/" + std::to_string(enb) + user_map + "/DataRadioBearerMap/*";
+  private:
+    Edge* m_edge;
+    size_t m_user;
+    LteMacSapProvider* m_mac;
+    SequenceNumber10 m_next{0};
+};
+
+/* Connects a mobile's data bearers, before their first packet; the eNB lists its mobiles by their RNTI. */
+static void Connect(Edge* edge, size_t user, Ptr<NetDevice> enb, Ptr<NetDevice> mobile) {
+    std::string rnti = std::to_string(DynamicCast<LteUeNetDevice>(mobile)->GetRrc()->GetRnti());
+    std::string above = "/NodeList/" + std::to_string(enb->GetNode()->GetId()) + "/DeviceList/*/LteEnbRrc/UeMap/" + rnti +
+                        "/DataRadioBearerMap/*";
     std::string below = "/NodeList/" + std::to_string(mobile->GetNode()->GetId()) +
                         "/DeviceList/*/$ns3::LteUeNetDevice/LteUeRrc/DataRadioBearerMap/*";
-    Place at(edge, user);
-    Config::ConnectWithoutContext(above + "/LtePdcp/TxPDU", MakeBoundCallback(&OnArrives, at));
-    Config::ConnectWithoutContext(above + "/LteRlc/TxDrop", MakeBoundCallback(&OnDropped, at));
-    Config::ConnectWithoutContext(below + "/LtePdcp/RxPDU", MakeBoundCallback(&OnDelivered, at));
+    Tap* tap = new Tap(edge, user, DynamicCast<LteEnbNetDevice>(enb)->GetComponentCarrierManager()->GetLteMacSapProvider());
+    Config::ConnectWithoutContext(above + "/LtePdcp/TxPDU", MakeCallback(&Tap::Arrives, tap));
+    Config::ConnectWithoutContext(above + "/LteRlc/TxDrop", MakeCallback(&Tap::Dropped, tap));
+    Config::ConnectWithoutContext(below + "/LtePdcp/RxPDU", MakeCallback(&Tap::Delivered, tap));
+    Config::MatchContainer bearers = Config::LookupMatches(above);
+    for (auto one = bearers.Begin(); one != bearers.End(); ++one)
+        DynamicCast<LteDataRadioBearerInfo>(*one)->m_rlc->SetLteMacSapProvider(tap);
 }
 
 static double Quantile(std::vector<double> values, double q) {
@@ -319,15 +321,15 @@ static double Quantile(std::vector<double> values, double q) {
 }
 
 int main(int argc, char** argv) {
-    std::string regulator = "none", sender = "ns3::TcpCubic";
-    uint32_t ues = 1, buffer = 300000, blocks = 25;
+    std::string regulator = "none", keys, sender = "ns3::TcpCubic";
+    uint32_t ues = 1, buffer = 300000;
     double seconds = 60, metres = 100, delay = 20;
     CommandLine line;
     line.AddValue("regulator", "Name of a regulator, as in a scenario", regulator);
+    line.AddValue("keys", "Further keys of the regulator without spaces, such as alpha=3;safety='2s'", keys);
     line.AddValue("sender", "TypeId of the congestion control", sender);
     line.AddValue("ues", "Number of mobiles, one download each", ues);
     line.AddValue("buffer", "RLC buffer of a mobile, bytes", buffer);
-    line.AddValue("blocks", "Resource blocks of the cell", blocks);
     line.AddValue("seconds", "Simulated time", seconds);
     line.AddValue("metres", "Distance of the mobiles from the eNB", metres);
     line.AddValue("delay", "One-way delay of the wired path, ms", delay);
@@ -335,6 +337,7 @@ int main(int argc, char** argv) {
     NS_ABORT_MSG_IF(ackclock_version() != ACKCLOCK_VERSION, "ackclock.h and the library have different versions");
     Config::SetDefault("ns3::LteEnbRrc::EpsBearerToRlcMapping", EnumValue(LteEnbRrc::RLC_AM_ALWAYS));
     Config::SetDefault("ns3::LteRlcAm::MaxTxBufferSize", UintegerValue(buffer));
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId())); // PRR can crash
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TypeId::LookupByName(sender)));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1400));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
@@ -344,8 +347,6 @@ int main(int argc, char** argv) {
     Ptr<LteHelper> lte = CreateObject<LteHelper>();
     Ptr<PointToPointEpcHelper> epc = CreateObject<PointToPointEpcHelper>();
     lte->SetEpcHelper(epc);
-    lte->SetEnbDeviceAttribute("DlBandwidth", UintegerValue(blocks));
-    lte->SetEnbDeviceAttribute("UlBandwidth", UintegerValue(blocks));
     NodeContainer server(1), between(1), enb(1), mobiles(ues);
     InternetStackHelper internet;
     internet.Install(server);
@@ -371,7 +372,7 @@ int main(int argc, char** argv) {
     NetDeviceContainer cell = lte->InstallEnbDevice(enb), radios = lte->InstallUeDevice(mobiles);
     Ipv4InterfaceContainer mobile_ends = epc->AssignUeIpv4Address(radios);
 
-    Edge edge(regulator, wire.Get(1), core.Get(0));
+    Edge edge(regulator, keys, wire.Get(1), core.Get(0));
     edge.bearers.resize(ues);
     ApplicationContainer sinks;
     for (uint32_t i = 0; i < ues; i++) {
@@ -379,7 +380,7 @@ int main(int argc, char** argv) {
         edge.users[mobile_ends.GetAddress(i)] = i;
         routing.GetStaticRouting(mobiles.Get(i)->GetObject<Ipv4>())->SetDefaultRoute(epc->GetUeDefaultGatewayAddress(), 1);
         lte->Attach(radios.Get(i), cell.Get(0));
-        Simulator::Schedule(Seconds(0.5), &Connect, &edge, size_t(i), enb.Get(0)->GetId(), radios.Get(i));
+        Simulator::Schedule(Seconds(0.5), &Connect, &edge, size_t(i), cell.Get(0), radios.Get(i));
         PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), 5000));
         sinks.Add(sink.Install(mobiles.Get(i)));
         BulkSendHelper bulk("ns3::TcpSocketFactory", InetSocketAddress(mobile_ends.GetAddress(i), 5000));
