@@ -16,6 +16,7 @@ pub mod listeners;
 pub mod names;
 mod netlink;
 pub mod pair;
+pub mod pipe;
 pub mod reports;
 mod routes;
 pub mod server;

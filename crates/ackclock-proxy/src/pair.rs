@@ -1,12 +1,14 @@
 //! Pair of connections between which the proxy relays data.
 //!
-//! The proxy buffers data that one leg cannot send, at most one buffer per leg. A leg is one of the two connections.
-//! While a leg has buffered data, the proxy does not read from the opposite leg, so that TCP flow control slows the
+//! The kernel moves the data of a tunnel from one leg to the other, through a pipe; what belongs to an HTTP message is
+//! copied. A leg is one of the two connections. The proxy buffers data that one leg cannot send, at most one pipe or
+//! buffer per leg. While a leg has buffered data, the proxy does not read from the opposite leg, so that TCP flow control slows the
 //! source. A FIN is relayed as a FIN. If one leg breaks, the proxy delivers all data that this leg had acknowledged, and
 //! then resets the other leg.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::ops::Range;
 use std::os::fd::AsFd;
 
 use ackclock_core::ConnectionView;
@@ -15,6 +17,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::http::exchange::{Exchange, Refused};
 use crate::kernel::{Measured, measured, outstanding};
+use crate::pipe::{Pipe, Pipes};
 
 /// Maximum number of bytes relayed per call, and buffered per leg.
 pub const BUFFER: usize = 64 * 1024;
@@ -28,6 +31,8 @@ pub struct Leg {
     pub socket: TcpStream,
     /// Bytes buffered for writing to the socket.
     waiting: Vec<u8>,
+    /// Pipe with bytes to be sent after those in `waiting`.
+    pipe: Option<Pipe>,
     /// Whether the peer has sent a FIN, or nothing more can be read from a broken leg.
     ended: bool,
     /// Whether the connection was reset, or its peer does not answer.
@@ -53,19 +58,32 @@ impl Leg {
     /// Creates a leg; `first` contains the first bytes to write.
     pub fn new(socket: TcpStream, first: Vec<u8>) -> Self {
         let (ended, broken, told_end, limit, held, was_held) = (false, false, false, None, false, false);
-        Self { socket, waiting: first, ended, broken, told_end, limit, held, was_held }
+        Self { socket, waiting: first, pipe: None, ended, broken, told_end, limit, held, was_held }
     }
 
-    /// Writes buffered bytes; returns whether all bytes were written.
-    fn flush(&mut self) -> bool {
+    /// Number of bytes that are buffered.
+    fn backlog(&self) -> usize {
+        self.waiting.len() + self.pipe.as_ref().map_or(0, Pipe::len)
+    }
+
+    /// Sends buffered bytes; returns whether all bytes were sent.
+    fn flush(&mut self, pipes: &mut Pipes) -> bool {
         let mut waiting = std::mem::take(&mut self.waiting);
         let done = self.write(&waiting);
         // An empty buffer keeps no memory, because most connections are idle.
         if done < waiting.len() {
             waiting.drain(..done);
             self.waiting = waiting;
+            return false;
         }
-        self.waiting.is_empty()
+        let Some(mut pipe) = self.pipe.take() else { return true };
+        let length = pipe.len();
+        if self.send_by(length, |socket, range| pipe.drain(socket, range.len())) < length {
+            self.pipe = Some(pipe);
+            return false;
+        }
+        pipes.give_back(pipe);
+        true
     }
 
     /// Writes bytes while no bytes are buffered, and buffers those that cannot be written.
@@ -76,13 +94,23 @@ impl Leg {
 
     /// Writes as many bytes as the limit and the socket allow; returns their number. A broken leg takes all bytes.
     fn write(&mut self, bytes: &[u8]) -> usize {
+        self.send_by(bytes.len(), |mut socket, range| socket.write(&bytes[range]))
+    }
+
+    /// Sends as many of `length` bytes as the limit and the socket allow, by calls that each send a part of a range;
+    /// returns their number. A broken leg takes all bytes.
+    fn send_by(
+        &mut self,
+        length: usize,
+        mut part: impl FnMut(&TcpStream, Range<usize>) -> io::Result<usize>,
+    ) -> usize {
         let mut done = 0;
-        let result = self.room(bytes.len()).and_then(|room| {
-            let end = bytes.len().min(room);
-            self.held = end < bytes.len();
+        let result = self.room(length).and_then(|room| {
+            let end = length.min(room);
+            self.held = end < length;
             self.was_held |= self.held;
             while done < end {
-                match self.socket.write(&bytes[done..end]) {
+                match part(&self.socket, done..end) {
                     Ok(0) => return Err(ErrorKind::WriteZero.into()),
                     Ok(more) => done += more,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -93,7 +121,7 @@ impl Leg {
             Ok(())
         });
         self.broken |= result.is_err();
-        if self.broken { bytes.len() } else { done }
+        if self.broken { length } else { done }
     }
 
     /// Number of bytes of `length` that the limit allows to be written now.
@@ -105,9 +133,9 @@ impl Leg {
         Ok(if room < packet.min(length) { 0 } else { room })
     }
 
-    /// Reads into `buffer`; no bytes if none are available, or at the end.
-    fn read(&mut self, buffer: &mut [u8]) -> usize {
-        match self.socket.read(buffer) {
+    /// Receives bytes by a call; no bytes if none are available, or at the end.
+    fn receive(&mut self, call: impl FnOnce(&TcpStream) -> io::Result<usize>) -> usize {
+        match call(&self.socket) {
             Ok(count) => {
                 self.ended |= count == 0;
                 count
@@ -130,6 +158,21 @@ pub struct Pair {
     legs: [Leg; 2],
     /// Request and answer of HTTP; `None` for a tunnel.
     exchange: Option<Box<Exchange>>,
+}
+
+/// Both legs of a pair.
+pub const LEGS: &[usize] = &[0, 1];
+
+/// Legs from which an epoll event of a leg lets data go on: from the leg if it can be read or has ended, and from the
+/// opposite leg if the leg can be written.
+pub fn sources(leg: usize, flags: EpollFlags) -> &'static [usize] {
+    let is_writable = flags.contains(EpollFlags::EPOLLOUT);
+    let is_readable = flags.intersects(EpollFlags::EPOLLOUT.complement());
+    match (is_readable, is_writable, leg) {
+        (true, true, _) => LEGS,
+        (true, false, 0) | (false, true, 1) => &[0],
+        _ => &[1],
+    }
 }
 
 /// State of a pair after relaying data.
@@ -171,11 +214,12 @@ impl Pair {
         self.legs[leg].broken = true;
     }
 
-    /// Relays available data in each direction, through `buffer`. The second result is the number of bytes read.
-    pub fn go_on(&mut self, buffer: &mut [u8]) -> (Goes, u64) {
+    /// Relays available data from these legs to the opposite ones, through a pipe or `buffer`. The second result is the
+    /// number of bytes read.
+    pub fn go_on(&mut self, from: &[usize], buffer: &mut [u8], pipes: &mut Pipes) -> (Goes, u64) {
         let mut bytes = 0;
-        for from in [0, 1] {
-            match self.pump(from, buffer) {
+        for &from in from {
+            match self.pump(from, buffer, pipes) {
                 Ok(more) => bytes += more,
                 Err(refused) => return (self.refuse(from, refused), bytes),
             }
@@ -185,7 +229,7 @@ impl Pair {
             [true, true] => self.breaks(),
             [client, _] => {
                 let broken = usize::from(!client);
-                match self.deliver(broken, buffer) {
+                match self.deliver(broken, buffer, pipes) {
                     Ok((left, more)) => {
                         bytes += more;
                         match self.goes() {
@@ -202,7 +246,7 @@ impl Pair {
     }
 
     fn goes(&self) -> Goes {
-        let is_relayed = self.legs[0].waiting.is_empty();
+        let is_relayed = self.legs[0].backlog() == 0;
         let [client, server] = &self.legs;
         let has_answer = |exchange: &Exchange| exchange.has_answer() || server.ended && !server.broken;
         match &self.exchange {
@@ -228,10 +272,15 @@ impl Pair {
 
     /// Relays what a broken leg had acknowledged: all that its receive buffer contains. Returns the number of bytes that
     /// the other leg has not delivered yet, and the number of bytes read.
-    fn deliver(&mut self, broken: usize, buffer: &mut [u8]) -> Result<(usize, u64), Refused> {
+    fn deliver(
+        &mut self,
+        broken: usize,
+        buffer: &mut [u8],
+        pipes: &mut Pipes,
+    ) -> Result<(usize, u64), Refused> {
         let mut bytes = 0;
         loop {
-            let more = self.pump(broken, buffer)?;
+            let more = self.pump(broken, buffer, pipes)?;
             bytes += more;
             if more == 0 {
                 break;
@@ -242,7 +291,7 @@ impl Pair {
             return Ok((0, bytes));
         }
         let unread = usize::from(!self.legs[broken].ended && !self.is_over(broken));
-        Ok((unread + to.waiting.len() + outstanding(&to.socket).unwrap_or(0), bytes))
+        Ok((unread + to.backlog() + outstanding(&to.socket).unwrap_or(0), bytes))
     }
 
     /// Whether the message of HTTP from this leg is complete, so that nothing more is read from it.
@@ -254,18 +303,23 @@ impl Pair {
 
     /// Relays data from one leg to the opposite leg: at most one buffer per call, so that one pair does not delay other
     /// pairs. Returns the number of bytes read.
-    fn pump(&mut self, from: usize, buffer: &mut [u8]) -> Result<u64, Refused> {
+    fn pump(&mut self, from: usize, buffer: &mut [u8], pipes: &mut Pipes) -> Result<u64, Refused> {
         let is_over = self.is_over(from);
         let [first, second] = &mut self.legs;
         let (source, to) = if from == 0 { (first, second) } else { (second, first) };
-        if !to.flush() || to.broken {
+        if !to.flush(pipes) || to.broken {
             return Ok(0);
         }
         let mut moved = 0;
         if !source.ended && !is_over {
-            let count = source.read(buffer);
+            to.pipe = if self.exchange.is_none() { pipes.take() } else { None };
+            let count = source.receive(|mut socket| match &mut to.pipe {
+                Some(pipe) => pipe.fill(socket),
+                None => socket.read(buffer),
+            });
             moved = count as u64;
             match &mut self.exchange {
+                None if to.pipe.is_some() => {}
                 None => to.send(&buffer[..count]),
                 Some(exchange) if from == 0 => exchange.pass_request(&buffer[..count], &mut to.waiting)?,
                 Some(exchange) => {
@@ -278,10 +332,10 @@ impl Pair {
                     }
                 }
             }
-            to.flush();
+            to.flush(pipes);
         }
         let has_ended = source.ended && !source.broken && (self.exchange.is_none() || from == 0);
-        if has_ended && to.waiting.is_empty() && !to.told_end && !to.broken {
+        if has_ended && to.backlog() == 0 && !to.told_end && !to.broken {
             to.broken |= to.socket.shutdown(Shutdown::Write).is_err();
             to.told_end = true;
         }
@@ -301,8 +355,8 @@ impl Pair {
     }
 
     /// Whether the proxy buffers bytes for the client.
-    pub const fn is_backlogged(&self) -> bool {
-        !self.legs[0].waiting.is_empty()
+    pub fn is_backlogged(&self) -> bool {
+        self.legs[0].backlog() > 0
     }
 
     /// State of the connection to the client, for its steering.
@@ -324,11 +378,11 @@ impl Pair {
         [0, 1].map(|number: usize| {
             let (leg, other) = (&self.legs[number], &self.legs[1 - number]);
             let mut flags = EpollFlags::empty();
-            if !leg.ended && !self.is_over(number) && other.waiting.is_empty() && !other.broken {
+            if !leg.ended && !self.is_over(number) && other.backlog() == 0 && !other.broken {
                 flags |= EpollFlags::EPOLLIN;
             }
             // A leg held back by its limit is polled instead: epoll would report its free send buffer at once.
-            if !leg.waiting.is_empty() && !leg.held {
+            if leg.backlog() > 0 && !leg.held {
                 flags |= EpollFlags::EPOLLOUT;
             }
             (!(leg.broken || flags.is_empty() && leg.told_end)).then_some(flags)
@@ -341,4 +395,52 @@ pub fn reset(socket: &TcpStream) {
     let at_once = nix::libc::linger { l_onoff: 1, l_linger: 0 };
     // The error of an already closed socket is ignored.
     let _ = setsockopt(&socket.as_fd(), sockopt::Linger, &at_once);
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests use real sockets")]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    fn connected() -> (TcpStream, Leg) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        (peer, Leg::new(socket, b"first".to_vec()))
+    }
+
+    #[test]
+    fn data_keeps_its_order_with_a_pipe_and_by_copies_without_one() {
+        for files in [0, Pipes::FILES] {
+            let ((mut client, to_client), (mut server, to_server)) = (connected(), connected());
+            let (mut pair, mut pipes) = (Pair::new(to_client, to_server, None), Pipes::new(files));
+            let sent: Vec<u8> = (0..2_000_000_u32).map(|number| (number % 251) as u8).collect();
+            let expected = [b"first", &sent[..]].concat();
+            let writes = thread::spawn(move || {
+                server.write_all(&sent).unwrap();
+                server.shutdown(Shutdown::Write).unwrap();
+                server
+            });
+            let reads = thread::spawn(move || {
+                let mut got = vec![0; expected.len()];
+                client.read_exact(&mut got).unwrap();
+                assert!(got == expected, "{files} files");
+                assert_eq!(client.read(&mut [0]).unwrap(), 0, "the end is relayed");
+            });
+            let (mut relayed, mut buffer) = (0, vec![0; BUFFER]);
+            while !(pair.legs[0].told_end) {
+                let (goes, bytes) = pair.go_on(LEGS, &mut buffer, &mut pipes);
+                assert_eq!(goes, Goes::On);
+                relayed += bytes;
+                assert_eq!(pair.legs[0].pipe.is_some(), files > 0 && pair.is_backlogged());
+            }
+            assert_eq!(relayed, 2_000_000);
+            reads.join().unwrap();
+            drop(writes.join().unwrap());
+        }
+    }
 }

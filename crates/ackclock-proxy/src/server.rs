@@ -23,7 +23,8 @@ use crate::alive::{LOOK_AT_READERS, probe_idle, spare_reader};
 use crate::asked::{Speech, Trouble, Wish};
 use crate::listeners::{Listener, Way};
 use crate::names::{Names, addresses};
-use crate::pair::{BUFFER, Goes, Pair, reset};
+use crate::pair::{BUFFER, Goes, LEGS, Pair, reset, sources};
+use crate::pipe::Pipes;
 use crate::reports::gate::RefusedReports;
 use crate::reports::keys::Key;
 use crate::steer::user_of;
@@ -165,14 +166,13 @@ enum State {
 /// Maximum number of open files that are no connections: listeners, name lookups, metrics.
 const OTHER_FILES: u64 = 100;
 
-/// Raises the limit of open files to the number needed. Without a free file, no connection can be accepted or refused.
-fn allow_files(needed: u64) -> Result<(), StartError> {
+/// Raises the limit of open files to the number needed, and to that of all pipes if it can; returns the number left for
+/// pipes. Without a free file, no connection can be accepted or refused.
+fn allow_files(needed: u64) -> Result<u64, StartError> {
     let (limit, most) = getrlimit(Resource::RLIMIT_NOFILE).map_err(io::Error::from)?;
-    if needed > most {
-        return Err(StartError::Files(needed, most));
-    }
-    setrlimit(Resource::RLIMIT_NOFILE, limit.max(needed), most).map_err(io::Error::from)?;
-    Ok(())
+    let pipes = most.checked_sub(needed).ok_or(StartError::Files(needed, most))?.min(Pipes::FILES);
+    setrlimit(Resource::RLIMIT_NOFILE, limit.max(needed + pipes), most).map_err(io::Error::from)?;
+    Ok(pipes)
 }
 
 /// Proxy with its listeners and clients.
@@ -184,6 +184,7 @@ pub struct Server {
     clients: Clients,
     counts: Counts,
     buffer: Vec<u8>,
+    pipes: Pipes,
     now: Instant,
     looked: Instant,
     started: Instant,
@@ -202,7 +203,7 @@ impl Server {
     /// # Errors
     /// Fails if the proxy cannot listen on an address, or if every machine that reaches an address could use the proxy.
     pub fn start(options: Options, now: Instant) -> Result<Self, StartError> {
-        allow_files(2 * options.max_connections as u64 + OTHER_FILES)?;
+        let pipes = Pipes::new(allow_files(2 * options.max_connections as u64 + OTHER_FILES)?);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(io::Error::from)?;
         let names = Names::start(addresses)?;
         epoll.add(names.bell(), EpollEvent::new(EpollFlags::EPOLLIN, BELL)).map_err(io::Error::from)?;
@@ -220,6 +221,7 @@ impl Server {
             clients: Clients::default(),
             counts: Counts::default(),
             buffer: vec![0; BUFFER],
+            pipes,
             now,
             looked: now,
             started: now,
@@ -301,7 +303,7 @@ impl Server {
         if self.now.duration_since(self.delivered) >= DELIVERY {
             self.delivered = self.now;
             for slot in std::mem::take(&mut self.delivering) {
-                self.on_relaying(slot);
+                self.on_relaying(slot, LEGS);
             }
         }
         if self.now.duration_since(self.looked) >= LOOK_AT_TIMES {
@@ -370,16 +372,17 @@ impl Server {
                 if let Some(pair) = client.pair.as_mut().filter(|_| flags.contains(EpollFlags::EPOLLERR)) {
                     pair.break_leg(leg);
                 }
-                self.on_relaying(slot);
+                self.on_relaying(slot, sources(leg, flags));
             }
             State::Closing => self.on_closing(slot),
             State::Left => {}
         }
     }
 
-    fn on_relaying(&mut self, slot: usize) {
+    /// Relays what is available from these legs of a client.
+    fn on_relaying(&mut self, slot: usize, from: &[usize]) {
         let Some(pair) = self.clients.get_mut(slot).and_then(|client| client.pair.as_mut()) else { return };
-        let (goes, bytes) = pair.go_on(&mut self.buffer);
+        let (goes, bytes) = pair.go_on(from, &mut self.buffer, &mut self.pipes);
         let (is_held, is_backlogged) = (pair.is_held(), pair.is_backlogged());
         self.counts.bytes += bytes;
         if bytes > 0 {

@@ -11,7 +11,7 @@ use super::refusals::Refusal;
 use super::{PATIENCE, Server, State};
 use crate::asked::{Asked, Speech, Trouble, Wish, can_complete, read};
 use crate::listeners::begin;
-use crate::pair::{Leg, Pair};
+use crate::pair::{LEGS, Leg, Pair};
 use crate::routes::leave_machine;
 use crate::steer::user_of;
 
@@ -179,7 +179,7 @@ impl Server {
         }
         self.show(slot);
         self.set_windows();
-        self.on_relaying(slot);
+        self.on_relaying(slot, LEGS);
     }
 }
 

@@ -12,6 +12,7 @@ use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 
 use super::{HELD, REPORTS, Reports, Server, StartError};
+use crate::pair::LEGS;
 use crate::reports::gate::Gate;
 use crate::steer::{Users, user_of};
 
@@ -105,7 +106,7 @@ impl Server {
             sends.extend(std::mem::take(&mut radio.held));
         }
         for slot in sends {
-            self.on_relaying(slot);
+            self.on_relaying(slot, LEGS);
         }
     }
 
