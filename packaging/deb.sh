@@ -10,6 +10,7 @@ folder=$2
 version=$("$here/version.sh")
 architecture=${3:-$(dpkg --print-architecture)}
 root=$(mktemp -d)
+chmod 755 "$root"
 trap 'rm -rf "$root"' EXIT
 
 install -D -m 755 "$command" "$root/usr/bin/ackclock"
