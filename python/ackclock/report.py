@@ -523,9 +523,7 @@ def _percentiles(results: Results, names: Sequence[str], *, uplink: bool) -> dic
         runs = [
             run
             for run, point in zip(results.objects, points, strict=True)
-            if is_only
-            or set(name.split(", ")) <= point
-            or (not any(points) and name == f"run {run.get('run')}")
+            if is_only or set(name.split(", ")) <= point or (not any(points) and name == f"run {run.get('run')}")
         ]
         p95 = (
             ((runs[0].get("uplink" if uplink else "bottleneck") or {}).get("queue_ms") or {}).get("p95")
