@@ -27,7 +27,7 @@ SHIPPED = Path("scenarios/recordings/synthetic-evdo-walking.down")
 MAHIMAHI = ("Verizon-EVDO-driving.down", "ATT-LTE-driving-2016.down")
 DELAYS_MS = (1, 20, 50)
 FLOWS = (1, 4, 16)
-DURATION_S = 60
+DURATION_S = 20
 PICTURE = Path("docs/discussion/rivals.svg")
 
 

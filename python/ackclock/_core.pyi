@@ -6,7 +6,7 @@ prints (file, line, key, what is allowed), a failed run `RuntimeError`, an unrea
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,9 @@ class CongestionControl:
 
     Sizes are bytes of payload. A window below one segment counts as one segment. An exception ends the run.
     """
+
+    counts_marks: ClassVar[bool] = False
+    """Whether the class reacts to `sample.marked`; otherwise marks reduce the window as losses do."""
 
     @property
     def window(self) -> float:

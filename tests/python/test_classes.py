@@ -306,6 +306,37 @@ def test_a_pacing_rate_and_a_key_are_followed():
     assert sent({"kind": "test-paced", "bps": 500_000})["goodput_bps"][0] == pytest.approx(5e5 * 1448 / 1500, rel=0.06)
 
 
+class CountsMarks(Aimd):
+    """Notes what it hears of marks; as many marks do not reduce the window twice."""
+
+    counts_marks = True
+    heard: ClassVar[dict[str, int]] = {"marked": 0, "ecn": 0}
+
+    def on_ack(self, sample):
+        self.heard["marked"] += sample.marked
+        self.window -= sample.marked / 2
+        super().on_ack(sample)
+
+    def on_congestion(self, event):
+        self.heard["ecn"] += event.cause == "ecn"
+        super().on_congestion(event)
+
+
+class HearsReductions(CountsMarks):
+    counts_marks = False
+    heard: ClassVar[dict[str, int]] = {"marked": 0, "ecn": 0}
+
+
+def test_a_class_that_counts_marks_is_not_told_to_reduce_for_them():
+    codel = {"edge.queue": {"kind": "codel", "ecn": True}, "duration": "20s"}
+    for made in [CountsMarks, HearsReductions]:
+        ackclock.congestion_control(f"test-{made.__name__.lower()}")(made)
+        sent({"kind": f"test-{made.__name__.lower()}", "ecn": "accurate"}, **codel)
+    assert CountsMarks.heard["marked"] > 0
+    assert CountsMarks.heard["ecn"] == 0
+    assert HearsReductions.heard["ecn"] > 0
+
+
 def test_the_options_of_senders_are_keys_too():
     few, many = (sent({"kind": "test-aimd", "timestamps": stamps})["segments_sent"][0] for stamps in ["on", "off"])
     assert few != many

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
 
-/// Marks packets on arrival with the probability that their wait exceeds a target.
+/// Marks packets on arrival with the probability that their wait exceeds a target (after L4Span, CoNEXT 2025).
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {

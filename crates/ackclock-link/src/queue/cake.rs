@@ -46,7 +46,7 @@ pub enum Isolation {
     Flows,
 }
 
-/// Flow queueing of CAKE: COBALT for each flow, and shares of hosts and flows.
+/// Queueing of CAKE (LANMAN 2018): COBALT for each flow, and shares of hosts and flows. COBALT is compared with ns-3.37.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CakeConfig {

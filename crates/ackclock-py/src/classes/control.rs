@@ -32,6 +32,12 @@ pub(crate) struct PythonControl {
 #[expect(unused_variables, reason = "a subclass overrides the methods")]
 #[pymethods]
 impl PythonControl {
+    /// Whether the class reacts to the marked bytes of each ACK. Otherwise marks reduce the window as losses do, once per
+    /// round trip.
+    #[classattr]
+    #[allow(non_upper_case_globals, reason = "the name that a class in Python overrides")]
+    const counts_marks: bool = false;
+
     #[new]
     fn new() -> Self {
         let infinite = f64::INFINITY;
@@ -218,6 +224,7 @@ pub(super) struct Control {
     class: Arc<str>,
     object: Py<PythonControl>,
     hears_acks: bool,
+    counts_marks: bool,
     mss: u32,
     window: u32,
     ssthresh: u32,
@@ -236,6 +243,7 @@ impl Control {
         let mut control = Self {
             class,
             hears_acks: false,
+            counts_marks: false,
             mss: context.mss,
             window: context.initial_window,
             ssthresh: context.initial_ssthresh,
@@ -244,6 +252,7 @@ impl Control {
             object: object.clone().unbind(),
         };
         control.call(Time::ZERO, "start", |control, object| {
+            control.counts_marks = object.getattr("counts_marks")?.extract()?;
             control.hears_acks = overrides::<PythonControl>(&object.get_type(), "on_ack")?;
             {
                 let mut base = object.try_borrow_mut()?;
@@ -327,5 +336,9 @@ impl CongestionControl for Control {
 
     fn wants_rate(&self) -> bool {
         true
+    }
+
+    fn counts_marks(&self) -> bool {
+        self.counts_marks
     }
 }
