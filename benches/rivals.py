@@ -152,8 +152,10 @@ def picture(rivals: Sequence[Rival], of: dict[Case, dict[str, Any]]) -> None:
         x, y = median(one["p95"] for one in results), mean(one["used"] for one in results)
         own = "forecast" in rival.name or "wrd" in rival.name or "Ack Reg" in rival.name
         axes.plot(x, y, "o", color="#c0392b" if own else "#2c3e50")
-        axes.annotate(rival.name, (x, y), xytext=(6, 3), textcoords="offset points", fontsize=8)
+        below = rival.name == "CUBIC, CoDel"
+        axes.annotate(rival.name, (x, y), xytext=(6, -10 if below else 4), textcoords="offset points", fontsize=8)
     axes.set_xscale("log")
+    axes.margins(x=0.12)
     axes.set_xlabel("95th percentile of the delay beyond the wired path, ms (median of all cases)")
     axes.set_ylabel("link used, % (mean of all cases)")
     axes.grid(alpha=0.3)
