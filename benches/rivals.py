@@ -98,9 +98,11 @@ class Case:
             place = f'bearer = {shaper}\n[edge.behind]\nbuffer = "{rival.buffer}"\n{links}'
         edge = "" if rival.shaper else rival.edge
         return (
-            f'preset = "linux"\nduration = "{DURATION_S}s"\nmeasure = ["transit"]\n[path]\ndelay = "{self.delay_ms}ms"\n'
+            f'preset = "linux"\nduration = "{DURATION_S}s"\nmeasure = ["transit"]\n'
+            f'[path]\ndelay = "{self.delay_ms}ms"\n'
             f'[edge]\nbuffer = "{rival.buffer}"\n{edge}\n{place}'
-            f'[[flow]]\nsender = {rival.sender}\ncount = {self.flows}\npacket = "1500B"\nmax_window = "4000p"\n{rival.flow}\n'
+            f'[[flow]]\nsender = {rival.sender}\ncount = {self.flows}\npacket = "1500B"\n'
+            f'max_window = "4000p"\n{rival.flow}\n'
         )
 
 
@@ -119,7 +121,7 @@ def run(command: str, folder: Path, case: Case) -> dict[str, Any]:
 def delay(result: dict[str, Any], case: Case) -> float:
     """p95 of the one-way delay beyond the wired path, ms: of all queues, also those of a shaper."""
     transit = [flow["transit_ms"]["p95"] for flow in result["flows"] if flow["transit_ms"]["p95"] is not None]
-    return mean(transit) - case.delay_ms
+    return float(mean(transit)) - case.delay_ms
 
 
 def table(rivals: Sequence[Rival], of: dict[Case, dict[str, Any]]) -> str:
@@ -133,7 +135,9 @@ def table(rivals: Sequence[Rival], of: dict[Case, dict[str, Any]]) -> str:
         p95 = [cell[rival]["p95"] for cell in cells.values()]
         rank = [sorted(cell, key=lambda one: -score(cell[one])).index(rival) + 1 for cell in cells.values()]
         half = 1.96 * stdev(used) / len(used) ** 0.5
-        rows.append((mean(rank), f"| {rival.name} | {mean(used):.1f} ± {half:.1f} | {median(p95):.0f} | {mean(rank):.1f} |"))
+        rows.append(
+            (mean(rank), f"| {rival.name} | {mean(used):.1f} ± {half:.1f} | {median(p95):.0f} | {mean(rank):.1f} |")
+        )
     head = "| rival | link used %: mean | p95 of the delay, ms: median | rank: mean |\n| --- | ---: | ---: | ---: |"
     return "\n".join([head, *(row for _, row in sorted(rows))])
 
@@ -178,7 +182,9 @@ def main() -> None:
     for rivals in (RIVALS, QUIC):
         cases = [Case(*one) for one in product(rivals, recordings, DELAYS_MS, FLOWS if rivals is RIVALS else (1,))]
         with ThreadPoolExecutor(arguments.jobs) as pool:
-            of = dict(zip(cases, pool.map(lambda case: run(arguments.command, arguments.folder, case), cases), strict=True))
+            of = dict(
+                zip(cases, pool.map(lambda case: run(arguments.command, arguments.folder, case), cases), strict=True)
+            )
         print(table(rivals, of), end="\n\n")
         if rivals is RIVALS:
             picture(rivals, of)
