@@ -59,7 +59,10 @@ fn a_controller_that_does_not_forward_loses_its_queue_and_sack_recovers_once() {
         let flow = &result.flows[0];
         assert!(lost(&result) > 10 && lost(&result) == result.bottleneck.drops, "{radio}: {result:?}");
         assert_eq!((flow.fast_retransmits, flow.timeouts), (Some(1), Some(0)), "{radio}");
-        assert_eq!(flow.retransmits.unwrap(), lost(&result), "{radio}");
+        // With `nr` PDCP delivers what waits behind a lost packet; the ACK that says so may be lost.
+        let unknown = if radio == "nr" { 2 } else { 0 };
+        let retransmits = flow.retransmits.unwrap();
+        assert!((lost(&result)..=lost(&result) + unknown).contains(&retransmits), "{radio}: {retransmits}");
         acks += result.uplink.radio.unwrap().lost_by.handover;
     }
     assert!(acks > 0, "ACKs in transit in the uplink are lost too");

@@ -23,8 +23,8 @@ pub struct RlcConfig {
     /// Payload octets of a PDU, for packets and their length indicators; "grant": a PDU fills its block or TTI (LTE);
     /// "packet": a PDU has one packet, or a segment of one where its block or TTI ends (5G NR).
     pub pdu: PduSize,
-    /// Packets that count against the buffer: all that the peer has not acknowledged ("unacknowledged"), as TS 25.322 keeps
-    /// them, or only those with an unsent part ("unsent"), as the queues of LTE and 5G NR above the RLC.
+    /// Packets that count against the buffer: by default all that the peer has not acknowledged ("unacknowledged"), which
+    /// TS 25.322 keeps, or only those with an unsent part ("unsent"), as in the queues of LTE and 5G NR above the RLC.
     #[serde(skip_serializing_if = "BufferCounts::is_default")]
     pub buffer_counts: BufferCounts,
     /// Whether packets are delivered in order, or each packet as soon as it is complete.
