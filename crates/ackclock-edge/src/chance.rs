@@ -42,7 +42,9 @@ impl EdgeConfig {
     pub fn recordings(&self) -> Vec<&str> {
         let radio = self.radio();
         let played = [&radio.down, &radio.up].into_iter().filter(|table| name_of(table) == "trace");
-        played.filter_map(|table| table.get("file")?.as_str()).collect()
+        let parts = played
+            .flat_map(|table| [table.get("file"), table.get("light").and_then(|light| light.get("file"))]);
+        parts.flatten().filter_map(|path| path.as_str()).collect()
     }
 
     /// Returns whether this link plays a recording.

@@ -23,6 +23,7 @@
 //! the other format and back (unit tests, `tests/trace.rs`).
 
 mod begin;
+mod by_load;
 mod csv;
 pub mod formats;
 mod json;
@@ -38,6 +39,7 @@ use ackclock_link::Loss;
 
 pub use ackclock_link::text_file::{MAX_BYTES, TraceError, plain_text};
 pub use begin::Begin;
+pub use by_load::LightConfig;
 pub use link::{Accounting, TraceConfig};
 pub use mahimahi::Opportunities;
 pub use samples::{Sample, Samples};

@@ -23,6 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::begin::{Begin, Later};
+use super::by_load::{ByLoad, LightConfig};
 use super::opportunities::{OpportunityMedium, Tariff};
 use super::samples::Playhead;
 use super::{Recording, TraceError};
@@ -42,6 +43,10 @@ use ackclock_link::{
 pub struct TraceConfig {
     /// Path of the recording.
     pub file: String,
+    /// Second part of the recording, made on an idle link: `{ file = "light.csv", gap = "100ms", for = "50ms" }`. `file` is then
+    /// the part that was made with a full queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub light: Option<LightConfig>,
     /// Start offset in the recording: a time, a distribution of times, or "anywhere". An offset past the end wraps
     /// around to the start. The default offset is "0s", or "anywhere" in scenarios with several runs whose links and
     /// flows draw no other random values.
@@ -99,6 +104,7 @@ impl Default for TraceConfig {
     fn default() -> Self {
         Self {
             file: String::new(),
+            light: None,
             begin: Begin::default(),
             accounting: Accounting::Mahimahi,
             delay: Law::from(Span::ZERO),
@@ -116,6 +122,7 @@ impl Config for TraceConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.loss.check().map_err(|error| error.under("loss"))?;
         self.impairments().check()?;
+        self.light.iter().try_for_each(LightConfig::check).map_err(|error| error.under("light"))?;
         if self.file.is_empty() {
             return Err(ConfigError::new(
                 "file",
@@ -133,9 +140,7 @@ impl Config for TraceConfig {
 
 impl TraceConfig {
     fn recording(&self, files: &dyn Files) -> Result<Recording, ConfigError> {
-        let bytes = files.read(&self.file).map_err(|message| ConfigError::new("file", message))?;
-        Recording::parse(&bytes)
-            .map_err(|error: TraceError| ConfigError::new("file", format!("{}: {error}", self.file)))
+        read(&self.file, files)
     }
 
     fn nominal_of(&self, recording: &Recording) -> Nominal {
@@ -156,33 +161,39 @@ impl TraceConfig {
     fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
         let recording = self.recording(context.files)?;
         let offset = self.begin.offset(recording.length(), context.streams);
-        let stream = |what: &str| context.streams.stream(&format!("{}/{what}", context.name));
-        let delays = Delays::redrawn(self.delay.clone(), self.redraw, stream("delay"));
-        match recording {
-            Recording::Opportunities(opportunities) => {
-                let medium = OpportunityMedium::new(opportunities, self.accounting.tariff(), delays);
-                self.begun(medium, offset, context)
+        let play = |recording, prefix: &str| {
+            let stream = |what: &str| context.streams.stream(&format!("{}/{prefix}{what}", context.name));
+            let delays = Delays::redrawn(self.delay.clone(), self.redraw, stream("delay"));
+            match recording {
+                Recording::Opportunities(opportunities) => {
+                    begun(OpportunityMedium::new(opportunities, self.accounting.tariff(), delays), offset)
+                }
+                Recording::Samples(samples) => {
+                    let losses = stream("recorded-loss");
+                    let work = samples.work();
+                    begun(SampleMedium { playhead: Playhead::new(samples), work, delays, losses }, offset)
+                }
             }
-            Recording::Samples(samples) => {
-                let losses = stream("recorded-loss");
-                let work = samples.work();
-                let medium = SampleMedium { playhead: Playhead::new(samples), work, delays, losses };
-                self.begun(medium, offset, context)
-            }
-        }
+        };
+        let heavy = play(recording, "");
+        let Some(config) = &self.light else { return with_errors(heavy, &self.loss, context) };
+        let light = read(&config.file, context.files).map_err(|error| error.under("light"))?;
+        let medium = ByLoad::new(play(light, "light/"), heavy, config);
+        with_errors(medium, &self.loss, context)
     }
+}
 
-    /// Starts `medium` at `offset` of its recording, and adds the configured losses.
-    fn begun(
-        &self,
-        medium: impl Medium + 'static,
-        offset: Span,
-        context: MediumContext<'_>,
-    ) -> Result<AnyMedium, ConfigError> {
-        match offset {
-            Span::ZERO => with_errors(medium, &self.loss, context),
-            offset => with_errors(Later { inner: medium, offset }, &self.loss, context),
-        }
+/// Reads a recording.
+fn read(path: &str, files: &dyn Files) -> Result<Recording, ConfigError> {
+    let bytes = files.read(path).map_err(|message| ConfigError::new("file", message))?;
+    Recording::parse(&bytes).map_err(|error: TraceError| ConfigError::new("file", format!("{path}: {error}")))
+}
+
+/// Starts `medium` at `offset` of its recording.
+fn begun(medium: impl Medium + 'static, offset: Span) -> AnyMedium {
+    match offset {
+        Span::ZERO => medium.any(),
+        offset => Later { inner: medium, offset }.any(),
     }
 }
 
