@@ -1,7 +1,7 @@
 """Downloads over ns-3's LTE and over the preset `lte` with the same cell, both simulated (`make peer-lte`).
 
-The cell's rates are the transport blocks that ns-3 schedules for one user. Goodput should agree within 3 %, the p95 of the
-bearer's delay within 10 %.
+The cell's rates are the transport blocks that ns-3 schedules for one user. Goodput should agree within 3 %, the
+p95 of the bearer's delay within 10 %.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from worlds import NS3_LIBRARIES, SCENARIOS, build_peer
 
@@ -70,9 +71,10 @@ class Outcome:
     delay_ms: float
 
 
-def run(words: list[str]) -> dict:
+def run(words: list[str]) -> dict[str, Any]:
     """The JSON that a program prints."""
-    return json.loads(subprocess.run(words, capture_output=True, check=True, text=True).stdout)
+    told: dict[str, Any] = json.loads(subprocess.run(words, capture_output=True, check=True, text=True).stdout)
+    return told
 
 
 @cache
@@ -122,7 +124,7 @@ def ours(case: Case, seconds: float) -> Outcome:
 def cases() -> list[Case]:
     """All buffers for one and eight users of a cell of constant rate; fewer for the other channels and numbers."""
     constant, *others = CHANNELS
-    chosen = [Case(constant, users, *rest) for users, *rest in product([1, 8], BUFFERS, SENDERS)]
+    chosen = [Case(constant, *rest) for rest in product([1, 8], BUFFERS, SENDERS)]
     chosen += [Case(constant, users, 300_000, sender) for users, sender in product([2, 4], SENDERS)]
     return chosen + [Case(*case) for case in product(others, [1, 4], [100_000, 300_000], SENDERS)]
 
@@ -161,7 +163,10 @@ def main() -> int:
             delays = [f"{one.delay_ms:.1f}" for one in (own, other)]
             told = [*rates, f"{apart[0]:+.1f}", *delays, f"{apart[1]:+.1f}"]
             print(LINE.format(case.channel.name, case.users, case.buffer, case.sender, *told), flush=True)
-    print(f"{agree[0]} of {len(chosen)} agree in goodput ({GOODPUT:g} %), {agree[1]} in the p95 of the delay ({DELAY:g} %)")
+    print(
+        f"{agree[0]} of {len(chosen)} agree in goodput ({GOODPUT:g} %), "
+        f"{agree[1]} in the p95 of the delay ({DELAY:g} %)"
+    )
     return 0
 
 
