@@ -9,7 +9,7 @@ use ackclock_core::{ConfigError, Rate, Segment, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::medium::{Found, Medium, Transmission};
+use ackclock_link::medium::{Found, Medium, Transmission};
 
 /// The part of a recording that a link plays under light load.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -112,7 +112,7 @@ mod tests {
     use ackclock_core::{FlowId, Seq};
 
     use super::*;
-    use crate::Fate;
+    use ackclock_link::Fate;
 
     /// A medium that takes a time for each packet.
     struct Takes(Span);
