@@ -21,7 +21,6 @@ use crate::island::boxes::Boxes;
 use crate::island::group::Group;
 use crate::link_share::{CapacityReports, LinkShare, Mark, Shares, direction_of};
 use crate::plan::FlowPlan;
-use crate::tables::Headers;
 use crate::transfers::Transfers;
 
 /// Quiet time before a flow number is reused: the TIME-WAIT duration of Linux.
@@ -332,10 +331,7 @@ impl Traffic {
             edge.assign(flow, *cell_user);
             edge.classify(flow, group.class);
         });
-        boxes.edge.expect_data(flow, direction_of(group.table.towards));
-        if group.table.headers == Headers::Encrypted {
-            boxes.edge.hide_headers(flow);
-        }
+        group.announce(boxes.edge, flow);
         let (sender, receiver) = group.connection(flow, now, first);
         match group.table.towards {
             Towards::Mobile => {

@@ -14,9 +14,9 @@ use super::group::{FIRST, Group};
 use super::{AnyNode, End, Island};
 use crate::active::Active;
 use crate::common_time::CommonTime;
-use crate::link_share::{CapacityReports, direction_of};
+use crate::link_share::CapacityReports;
 use crate::plan::FlowPlan;
-use crate::tables::{FlowGroup, Headers, PathTable};
+use crate::tables::{FlowGroup, PathTable};
 use crate::traffic::Traffic;
 use crate::{Measure, Progress, Tables};
 
@@ -72,10 +72,7 @@ impl<'a> Builder<'a> {
                         edge.assign(id, flow.cell_user);
                         edge.classify(id, group.class);
                     }
-                    edge.expect_data(id, direction_of(group.table.towards));
-                    if group.table.headers == Headers::Encrypted {
-                        edge.hide_headers(id);
-                    }
+                    group.announce(&mut edge, id);
                     group.begin([&mut servers, &mut clients], id, flow.start, supply, &mut traffic);
                 }
                 Course::Client(client) => traffic.add(client, Arc::clone(group), flow, name),

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use ackclock_core::results::Towards;
 use ackclock_core::{ConfigError, FlowId, Seq, Time, name_of};
+use ackclock_edge::Edge;
 use ackclock_tcp::config::{Switch, window_bytes};
 use ackclock_tcp::receiver::{Opening, WindowPolicy};
 use ackclock_tcp::{Receiver, ReceiverConfig, Relay, Sender, SenderRow, Workload, relay};
 
 use crate::Tables;
-use crate::tables::{FlowGroup, RelayTable};
+use crate::link_share::direction_of;
+use crate::tables::{FlowGroup, Headers, RelayTable};
 
 /// A group of flows whose components are parsed.
 pub(crate) struct Group {
@@ -92,6 +94,14 @@ impl Group {
     /// Whether each flow of the group transfers one file.
     pub(super) fn is_file(&self) -> bool {
         self.lasts && !self.workload.is_endless()
+    }
+
+    /// Tells the edge the direction of a flow's data, and whether its headers are hidden, before its first segment.
+    pub(crate) fn announce(&self, edge: &mut Edge, flow: FlowId) {
+        edge.expect_data(flow, direction_of(self.table.towards));
+        if self.table.headers == Headers::Encrypted {
+            edge.hide_headers(flow);
+        }
     }
 
     /// Splits the connection `id` of the user `cell_user` at `relay`, if the scenario has a relay. The new endpoints
