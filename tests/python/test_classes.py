@@ -314,7 +314,7 @@ class CountsMarks(Aimd):
 
     def on_ack(self, sample):
         self.heard["marked"] += sample.marked
-        self.window -= sample.marked / 2
+        self.window = max(self.window - sample.marked / 2, 2 * self.mss)
         super().on_ack(sample)
 
     def on_congestion(self, event):
