@@ -4,7 +4,7 @@ use ackclock_core::{Segment, Time};
 
 use super::Cell;
 use super::air::Carries;
-use super::change::{Interruption, InterruptionKind};
+use super::interruption::{Interruption, InterruptionKind};
 
 impl Cell {
     /// Stops serving a user until `until`. Returns all packets of the user that were neither delivered nor given up, in

@@ -7,10 +7,10 @@ use ackclock_link::delay::Delays;
 use ackclock_link::errors::{AnyErrorProcess, ErrorContext};
 use ackclock_link::{LinkContext, OutageKind};
 
-use super::change::{Interruption, InterruptionKind};
 use super::channel::Channel;
 use super::config::CellConfig;
 use super::harq::Harq;
+use super::interruption::{Interruption, InterruptionKind};
 use super::slots::Slots;
 
 /// State of one user of a cell.

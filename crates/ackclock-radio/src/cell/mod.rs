@@ -38,6 +38,7 @@ mod control;
 mod grant;
 mod handover;
 mod harq;
+mod interruption;
 mod link;
 mod member;
 mod pull;

@@ -25,3 +25,9 @@ impl AirConfig for CellConfig {
         AirKind::Cell(self)
     }
 }
+
+impl AirConfig for DedicatedConfig {
+    fn kind(&self) -> AirKind<'_> {
+        AirKind::Dedicated(self)
+    }
+}

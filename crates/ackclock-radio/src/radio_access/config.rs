@@ -14,13 +14,14 @@ use serde_json::json;
 
 use super::RadioAccess;
 use super::air::{AirConfig, AirKind};
+use super::airs::AIRS;
 use super::blocks::Blocks;
 use super::class::{self, Class};
 use super::dedicated::{DedicatedConfig, DedicatedKey};
 use super::iub::{Iub, IubConfig};
-use super::registry::AIRS;
 use super::shared::Shared;
-use super::user::{Downwards, User, of_class};
+use super::streams::of_class;
+use super::user::{Downwards, User};
 use crate::CellConfig;
 use crate::cell::{BlockPdus, HarqConfig, RateRow};
 use crate::umts_rlc_am::{RlcConfig, RlcMode};

@@ -20,12 +20,11 @@ use ackclock_link::{Fate, Files, OutageKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::air::{AirConfig, AirKind};
 use super::allocation::AllocationConfig;
 use super::filling::{Filling, OfChannel, Run};
 use super::repeated::{Landed, Repeated};
 use super::scheduled::{GrantsConfig, Scheduled};
-use super::user::of_user;
+use super::streams::of_user;
 use crate::cell::{ControlSlots, HarqConfig, RepetitionsAs};
 use crate::umts_rlc_am::{Data, LossCause, Pdu, Places, RlcConfig, in_bounds};
 
@@ -116,12 +115,6 @@ impl Config for DedicatedConfig {
         let errors = self.errors.complete().map_err(|error| error.under("errors"))?;
         let harq = self.harq.map(HarqConfig::complete).transpose().map_err(|error| error.under("harq"))?;
         Ok(Self { errors, harq, ..self })
-    }
-}
-
-impl AirConfig for DedicatedConfig {
-    fn kind(&self) -> AirKind<'_> {
-        AirKind::Dedicated(self)
     }
 }
 

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::flow_control::{Allocation, FlowControlConfig, FlowControlKind};
-use super::registry::FLOW_CONTROLS;
+use super::flow_controls::FLOW_CONTROLS;
 use crate::umts_rlc_am::Pdu;
 
 /// The interface between the radio network controller and a base station.

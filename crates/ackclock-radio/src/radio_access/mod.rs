@@ -45,6 +45,7 @@
 //! channel in each direction; its results are compared with AC06 and closed forms.
 
 mod air;
+mod airs;
 mod allocation;
 mod blocks;
 mod channel;
@@ -53,14 +54,15 @@ mod config;
 mod dedicated;
 mod filling;
 mod flow_control;
+mod flow_controls;
 mod grants;
 mod iub;
-mod registry;
 mod remarks;
 mod repeated;
 mod reports;
 mod scheduled;
 mod shared;
+mod streams;
 mod user;
 
 use std::borrow::Cow;
@@ -74,6 +76,7 @@ use ackclock_link::queue::Queue;
 use ackclock_link::{Cause, CellChange, Departures, LinkEvent, LinkView, Load, OutageKind};
 
 pub use self::air::{AirConfig, AirKind};
+pub use self::airs::AIRS;
 use self::allocation::Allocation;
 pub use self::allocation::AllocationConfig;
 use self::channel::Channel;
@@ -85,8 +88,8 @@ use self::filling::Filling;
 pub use self::flow_control::{
     CreditConfig, FlowControlConfig, FlowControlKind, OnOffConfig, UncontrolledConfig,
 };
+pub use self::flow_controls::FLOW_CONTROLS;
 pub use self::iub::IubConfig;
-pub use self::registry::{AIRS, FLOW_CONTROLS};
 use self::reports::Reports;
 pub use self::scheduled::GrantsConfig;
 use self::shared::Shared;

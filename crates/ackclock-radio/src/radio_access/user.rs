@@ -13,6 +13,7 @@ use super::filling::{Filling, Run};
 use super::flow_control::Allocation;
 use super::grants::Grants;
 use super::iub::{Iub, Sent};
+use super::streams::{of_class, of_user};
 use crate::cell::Rank;
 use crate::umts_rlc_am::{Asks, LossCause, Sdus};
 
@@ -63,16 +64,6 @@ pub(super) enum Downwards<'a> {
     Shared(Vec<Iub>, Span),
     /// Grants of a cell, and the time that a PDU takes from base station to terminal.
     Granted(Span),
-}
-
-/// Name of a random stream of the user with the number `user`.
-pub(super) fn of_user(name: &str, user: u32) -> String {
-    if user == 0 { name.to_owned() } else { format!("{name}/{user}") }
-}
-
-/// Name of a random stream of the class with the number `class`.
-pub(super) fn of_class(name: String, class: usize) -> String {
-    if class == 0 { name } else { format!("{name}/class/{class}") }
 }
 
 /// Queues of both directions of the class with the number `class` of a user, and their age limits.

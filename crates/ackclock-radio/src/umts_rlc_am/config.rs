@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::pdu_size::PduSize;
 use super::poll::PollConfig;
-use super::receiver::StatusConfig;
 use super::rlc::{BufferCounts, OnMaxDat, RlcConfig, RlcMode, Tries};
+use super::status_config::StatusConfig;
 
 use crate::radio_access::{Class, DedicatedConfig, DedicatedKey, ErrorsBy, RadioAccess};
 

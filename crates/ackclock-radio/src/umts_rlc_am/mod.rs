@@ -70,6 +70,7 @@ mod sdus;
 mod segmentation;
 mod sn;
 mod status;
+mod status_config;
 mod statuses;
 mod transmitter;
 mod unacknowledged;
@@ -77,8 +78,8 @@ mod unacknowledged;
 pub use config::UmtsRlcAmConfig;
 pub use missing::MissingFormat;
 pub use poll::{PollConfig, WindowPolls};
-pub use receiver::{StatusConfig, WindowChange};
 pub use rlc::{BufferCounts, OnMaxDat, RlcConfig, RlcMode, Tries};
+pub use status_config::{StatusConfig, WindowChange};
 
 pub(crate) use bounds::in_bounds;
 pub(crate) use end::{Asks, End};

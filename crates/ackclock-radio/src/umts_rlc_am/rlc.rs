@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{TIMERS, in_bounds};
 use super::pdu_size::PduSize;
 use super::poll::PollConfig;
-use super::receiver::StatusConfig;
 use super::sn::Sn;
+use super::status_config::StatusConfig;
 use super::{HEADER, HEADER_OF_PACKET, PDCP_HEADER};
 use crate::artificial_delay::HoldConfig;
 
