@@ -31,7 +31,9 @@ use delegate::delegate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AnyLink, Cause, Departures, Impairment, Link, LinkEvent, LinkView, Load, Loss, Medium};
+use crate::{
+    AnyLink, Cause, CellChange, Departures, Impairment, Link, LinkEvent, LinkView, Load, Loss, Medium,
+};
 
 /// Which packets leave late, and by how much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -235,10 +237,12 @@ impl Link for Impaired {
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
             fn view(&mut self, now: Time, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time) -> Load;
+            fn waiting_of(&mut self, now: Time, user: u32) -> Load;
             fn waits(&self) -> Cow<'_, Histogram>;
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
             fn start_capacity(&mut self, now: Time);
             fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
+            fn change_cell(&mut self, now: Time, change: CellChange);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
         }

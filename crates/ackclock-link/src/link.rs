@@ -71,9 +71,7 @@ pub trait Link: Send {
     fn waiting(&mut self, now: Time) -> Load;
 
     /// The part of [`waiting`](Self::waiting) that belongs to a user; all of it if the link does not tell users apart.
-    fn waiting_of(&mut self, now: Time, _user: u32) -> Load {
-        self.waiting(now)
-    }
+    fn waiting_of(&mut self, now: Time, user: u32) -> Load;
 
     /// Queueing delays of departed segments, from arrival to the start of transmission.
     fn waits(&self) -> Cow<'_, Histogram>;
@@ -87,7 +85,7 @@ pub trait Link: Send {
 
     /// Traffic starts at `now`: a capacity that is unknown counts as nothing until then, and is not extrapolated to that
     /// time later.
-    fn start_capacity(&mut self, _now: Time) {}
+    fn start_capacity(&mut self, now: Time);
 
     /// Replaces the medium at `now`; the caller drains due events first. Queued packets stay, packets in flight arrive
     /// as before, and a packet in transmission sends its remaining bits over the new medium. The call has no effect on
@@ -95,7 +93,7 @@ pub trait Link: Send {
     fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
 
     /// Changes a cell at `now`; the caller drains due events first. The call has no effect on any other link.
-    fn change_cell(&mut self, _now: Time, _change: CellChange) {}
+    fn change_cell(&mut self, now: Time, change: CellChange);
 
     /// Sets the user of a flow, for per-user queues.
     fn assign(&mut self, flow: FlowId, user: u32);

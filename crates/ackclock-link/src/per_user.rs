@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time, Wakes};
 
-use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
+use crate::{AnyLink, Cause, CellChange, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
 /// One link for each user; the flow of a segment determines its user.
 pub struct PerUser {
@@ -107,6 +107,10 @@ impl Link for PerUser {
         self.links.iter_mut().fold(Load::NONE, |sum, link| sum + link.waiting(now))
     }
 
+    fn waiting_of(&mut self, now: Time, user: u32) -> Load {
+        self.links.get_mut(user as usize).map_or(Load::NONE, |link| link.waiting(now))
+    }
+
     fn waits(&self) -> Cow<'_, Histogram> {
         let mut all = Histogram::default();
         self.links.iter().for_each(|link| all.merge(&link.waits()));
@@ -124,6 +128,8 @@ impl Link for PerUser {
 
     // The call has no effect, because each user has a separate medium that no scenario table can replace.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
+
+    fn change_cell(&mut self, _: Time, _: CellChange) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         if self.user_of.len() <= flow.index() {
@@ -162,6 +168,12 @@ mod tests {
         for (number, flow) in [0, 1, 1, 1].into_iter().enumerate() {
             links.enqueue(Time::ZERO, &Segment::pure_ack(FlowId(flow), Seq(number as u32), 40)).unwrap();
         }
+        let waiting = [0, 1, 2].map(|user| links.waiting_of(Time::ZERO, user).packets);
+        assert_eq!(
+            waiting,
+            [0, 2, 0],
+            "of three packets of user 1 one is in transmission; there is no user 2"
+        );
         let end = Time::from_nanos(1_000_000_000);
         while links.poll_event(end).is_some() {}
         // 40 B at 32 kbit/s take 10 ms: the second user's packets are queued for 0, 10 and 20.

@@ -40,8 +40,8 @@ use ackclock_core::{
 use ackclock_link::delay::Delays;
 use ackclock_link::in_order::InOrder;
 use ackclock_link::{
-    AnyLink, Cause, DeliveryOrder, Departures, Files, Link, LinkConfig, LinkContext, LinkEvent, LinkView,
-    Load, Medium, Nominal,
+    AnyLink, Cause, CellChange, DeliveryOrder, Departures, Files, Link, LinkConfig, LinkContext, LinkEvent,
+    LinkView, Load, Medium, Nominal,
 };
 use delegate::delegate;
 use schemars::JsonSchema;
@@ -187,10 +187,12 @@ impl Link for ArtificialDelay {
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
             fn view(&mut self, now: Time, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time) -> Load;
+            fn waiting_of(&mut self, now: Time, user: u32) -> Load;
             fn waits(&self) -> Cow<'_, Histogram>;
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
             fn start_capacity(&mut self, now: Time);
             fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
+            fn change_cell(&mut self, now: Time, change: CellChange);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
         }

@@ -10,7 +10,9 @@ use std::ops::Range;
 use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
 use ackclock_link::queue::{AnyQueue, Queue};
 use ackclock_link::reassembly::Reassembly;
-use ackclock_link::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
+use ackclock_link::{
+    AnyLink, BufferMeaning, Cause, CellChange, Departures, Link, LinkEvent, LinkView, Load, Medium,
+};
 
 /// Sends the blocks of a [`BlockLink`].
 pub(crate) trait Transmitter: Send {
@@ -228,6 +230,10 @@ impl<T: Transmitter + 'static> Link for BlockLink<T> {
         self.packets.queue.load()
     }
 
+    fn waiting_of(&mut self, now: Time, _: u32) -> Load {
+        self.waiting(now)
+    }
+
     fn waits(&self) -> Cow<'_, Histogram> {
         Cow::Borrowed(&self.packets.waits)
     }
@@ -239,6 +245,11 @@ impl<T: Transmitter + 'static> Link for BlockLink<T> {
 
     // Has no effect: a block link is not a queue followed by a medium.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
+
+    fn change_cell(&mut self, _: Time, _: CellChange) {}
+
+    // The capacity is known without traffic.
+    fn start_capacity(&mut self, _: Time) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         self.packets.queue.assign(flow, user);

@@ -99,6 +99,31 @@ fn a_reordered_packet_arrives_extra_later_and_its_extent_counts_those_between() 
 }
 
 #[test]
+fn the_extent_counts_packets_of_the_same_flow_only() {
+    // Even numbers are of flow 0, odd ones of flow 1.
+    let packets: Vec<_> = paced(1000)
+        .into_iter()
+        .map(|(at, _)| at)
+        .zip(0..)
+        .map(|(at, n)| (at, segment(n % 2, n, 1000)))
+        .collect();
+    let mut link = unlimited(&fast(json!({"reorder": {"share": 0.1, "extra": "550us"}})), 7);
+    let seen = drive(&mut *link, &packets, Departures::Unwatched, Polling::AsAsked, Time::NEVER);
+    let arrived: Vec<u32> =
+        seen.iter().filter(|outcome| outcome.what == What::Delivered).map(|outcome| outcome.number).collect();
+    let mut told = 0;
+    for outcome in &seen {
+        let What::Impaired(Impairment::Reordered { extent }) = outcome.what else { continue };
+        let own: Vec<u32> = arrived.iter().copied().filter(|other| other % 2 == outcome.number % 2).collect();
+        let place = own.iter().position(|&other| other == outcome.number).unwrap();
+        let first = own.iter().position(|&other| other > outcome.number).unwrap();
+        assert_eq!(extent as usize, place - first, "{}", outcome.number);
+        told += 1;
+    }
+    assert!(told > 40, "{told}");
+}
+
+#[test]
 fn a_copy_waits_behind_its_original_and_a_full_queue_refuses_it() {
     let slow = json!({"kind": "constant", "rate": "80kbit/s", "delay": "0ms", "duplicate": 1});
     let is_usual = |queue: &&Value| queue["kind"] == "drop-tail" && queue.get("age_limit").is_none();

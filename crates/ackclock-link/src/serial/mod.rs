@@ -34,7 +34,7 @@ pub(crate) use packets::{Packets, Parted, Whole};
 pub(crate) use planned::Planned;
 
 use crate::queue::{AnyQueue, Queue};
-use crate::{BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
+use crate::{BufferMeaning, Cause, CellChange, Departures, Link, LinkEvent, LinkView, Load, Medium};
 use stepwise::Stepwise;
 
 /// Link with a queue, a transmitter and the packets in flight.
@@ -114,6 +114,13 @@ impl Link for SerialLink {
     fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>) {
         self.step(|link| link.replace_medium(now, medium));
     }
+
+    // All users share the queue, or the queue tells flows apart and not users.
+    fn waiting_of(&mut self, now: Time, _: u32) -> Load {
+        self.waiting(now)
+    }
+
+    fn change_cell(&mut self, _: Time, _: CellChange) {}
 
     fn want_reports(&mut self) {
         self.step(Stepwise::want_reports);

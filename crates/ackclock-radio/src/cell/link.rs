@@ -100,6 +100,9 @@ impl Link for Cell {
     // Has no effect: a cell is not a queue followed by a medium.
     fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
+    // The capacity is known without traffic.
+    fn start_capacity(&mut self, _: Time) {}
+
     fn change_cell(&mut self, now: Time, change: CellChange) {
         self.change(now, change);
     }
