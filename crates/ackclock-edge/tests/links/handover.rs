@@ -146,6 +146,26 @@ fn acknowledged_mode_loses_nothing_unless_the_old_controller_does_not_forward() 
 }
 
 #[test]
+fn an_old_controller_keeps_no_packet_that_it_does_not_forward() {
+    for table in acknowledged() {
+        let held = [true, false].map(|forward| {
+            let seen = events(&table, 2, vec![handover(1, [1000, 1300], HandoverTo::Controller, forward)]);
+            // Packet n is sent at n ms.
+            let held = |user| {
+                Direction::BOTH.map(|direction| {
+                    let [delivered, _] = ends(&seen, direction, user);
+                    delivered.iter().filter(|&&(at, number)| at >= ms(1300) && number < 1000).count()
+                })
+            };
+            (held(1), lost(&seen, Direction::Down, 0).len())
+        });
+        let [(forwarded, _), (kept, of_another_user)] = held;
+        assert!(forwarded.iter().sum::<usize>() > 0, "{table}: {forwarded:?}");
+        assert_eq!((kept, of_another_user), ([0, 0], 0), "{table}");
+    }
+}
+
+#[test]
 fn unacknowledged_mode_loses_what_is_on_its_way_unless_a_cell_forwards_it() {
     for control in ["credit", "none"] {
         let table = shared("unacknowledged", control);
