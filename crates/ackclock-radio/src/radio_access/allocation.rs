@@ -17,7 +17,7 @@ pub struct AllocationConfig {
     pub pool: Rate,
     /// Rates that a user can get, from the lowest to the highest.
     pub steps: Vec<Rate>,
-    /// Time from a change of the number of active users to the new allocation, and minimum time between two
+    /// Time from a change of the number of active users to the new allocation, and so the minimum time between two
     /// allocations.
     pub after: Span,
     /// Time for which a user stays active without data.
@@ -71,20 +71,12 @@ pub(super) struct Allocation {
     steps: Vec<usize>,
     /// Time of the next allocation; [`Time::NEVER`] if the rates fit the active users.
     due: Time,
-    /// Earliest time of the next allocation.
-    earliest: Time,
 }
 
 impl Allocation {
     /// Creates the allocation of `users` users, who all have the lowest step.
     pub(super) fn new(config: &AllocationConfig, users: usize) -> Self {
-        Self {
-            config: config.clone(),
-            active: vec![None; users],
-            steps: vec![0; users],
-            due: Time::NEVER,
-            earliest: Time::ZERO,
-        }
+        Self { config: config.clone(), active: vec![None; users], steps: vec![0; users], due: Time::NEVER }
     }
 
     /// Time of the next change.
@@ -119,7 +111,7 @@ impl Allocation {
         if self.due > at {
             return Vec::new();
         }
-        (self.due, self.earliest) = (Time::NEVER, at + self.config.after);
+        self.due = Time::NEVER;
         let wanted: Vec<_> = self.wanted().collect();
         let changed = |(user, step): (usize, usize)| {
             (std::mem::replace(&mut self.steps[user], step) != step).then_some((user, step))
@@ -132,7 +124,7 @@ impl Allocation {
         let fits = self.wanted().eq(self.steps.iter().copied());
         self.due = match fits {
             true => Time::NEVER,
-            false => self.due.min((at + self.config.after).max(self.earliest)),
+            false => self.due.min(at + self.config.after),
         };
     }
 
@@ -140,5 +132,37 @@ impl Allocation {
     fn wanted(&self) -> impl Iterator<Item = usize> + '_ {
         let step = self.config.step(self.active.iter().flatten().count() as u64);
         self.active.iter().map(move |active| if active.is_some() { step } else { 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn allocations_are_at_least_after_apart() {
+        let config = AllocationConfig { idle: Span::from_millis(10), ..AllocationConfig::default() };
+        let mut allocation = Allocation::new(&config, 12);
+        let mut last: Option<Time> = None;
+        let mut count = 0;
+        // Every 37 ms another user gets data, and the one four before has none.
+        for step in 0..400 {
+            let now = ms(37 * step);
+            while allocation.next_change() <= now {
+                let at = allocation.next_change();
+                let due = allocation.due;
+                if !allocation.advance(at).is_empty() || due <= at {
+                    assert!(last.is_none_or(|last| at >= last + config.after), "{at:?} {last:?}");
+                    (last, count) = (Some(at), count + 1);
+                }
+            }
+            allocation.on_data(now, (step % 12) as usize, true);
+            allocation.on_data(now, ((step + 8) % 12) as usize, step % 50 > 40);
+        }
+        assert!(count > 5, "{count}");
     }
 }
