@@ -78,7 +78,9 @@ fn declaring_file(root: &Path, lib: &Path, path: &str, files: &[PathBuf]) -> Res
     let declaration = format!("struct {name} ");
     for file in files.iter().filter(|file| file.starts_with("crates")) {
         if read(root, file)?.contains(&declaration) {
-            return Ok(file.clone());
+            // The model of a folder is described in its `mod.rs`.
+            let is_config = file.ends_with("config.rs");
+            return Ok(if is_config { file.with_file_name("mod.rs") } else { file.clone() });
         }
     }
     Err(format!("{}: nothing declares {path}", lib.display()))

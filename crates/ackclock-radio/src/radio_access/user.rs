@@ -73,6 +73,12 @@ fn queues(user: u32, class: usize, context: BearerContext<'_>) -> [(AnyQueue, Op
     [queue(context.down_of(class), "down/queue"), queue(context.up.clone(), "up/queue")]
 }
 
+/// Whether packets leave a queue by age, or are reordered by a timer.
+fn has_timers(classes: &[Class], context: BearerContext<'_>) -> bool {
+    [context.down, context.up].iter().any(|plan| plan.age_limit().is_some())
+        || classes.iter().any(|class| class.rlc.reordering.is_some())
+}
+
 impl User {
     /// Creates the user with the number `number`. For the first user, random streams have the same names as in a bearer
     /// with one user.
@@ -116,8 +122,7 @@ impl User {
             airs: [air, Some(own)],
             times,
             away_until: Time::ZERO,
-            has_timers: [context.down, context.up].iter().any(|plan| plan.age_limit().is_some())
-                || classes.iter().any(|class| class.rlc.reordering.is_some()),
+            has_timers: has_timers(classes, context),
         })
     }
 

@@ -22,19 +22,7 @@ pub(super) fn run(
     files: Read,
     interface: &str,
 ) -> Result<(), Failure> {
-    if !args.words().is_empty() {
-        return Err(Failure::Input(
-            "link: --gateway is for the devices behind an interface and runs until Ctrl-C; leave the command out"
-                .to_owned(),
-        ));
-    }
-    if scenario.tables().edge.mtu_bytes().is_some() {
-        return Err(Failure::Input(
-            "link: a smaller MTU is for links with a command; with --gateway set that of the interface: \
-             ip link set INTERFACE mtu BYTES"
-                .to_owned(),
-        ));
-    }
+    refuse_others(args, scenario)?;
     let shown = Place::of(false);
     let metrics = args.watching.metrics.listen()?;
     let web_control = args.watching.control.map(WebControl::listen).transpose()?;
@@ -58,6 +46,27 @@ pub(super) fn run(
     let printed = results.and_then(|results| deliver(args, scenario, &results, series.as_ref()));
     let failures = [ended.err().map(Failure::Run), printed.err()];
     conclude(0, failures.into_iter().flatten().chain(outputs.finish()).collect())
+}
+
+/// Refuses what a gateway has no use for.
+///
+/// # Errors
+/// Fails if there is a command, or an MTU of the link.
+fn refuse_others(args: &Args, scenario: &Scenario) -> Result<(), Failure> {
+    if !args.words().is_empty() {
+        return Err(Failure::Input(
+            "link: --gateway is for the devices behind an interface and runs until Ctrl-C; leave the command out"
+                .to_owned(),
+        ));
+    }
+    if scenario.tables().edge.mtu_bytes().is_some() {
+        return Err(Failure::Input(
+            "link: a smaller MTU is for links with a command; with --gateway set that of the interface: \
+             ip link set INTERFACE mtu BYTES"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// Shows the status of the link until a request to end it.
