@@ -32,8 +32,13 @@ def test_classes_have_what_the_stub_says():
         if isinstance(node, ast.ClassDef):
             binary = getattr(_core, node.name)
             members = {member.name: member for member in node.body if isinstance(member, ast.FunctionDef)}
+            constants = {
+                one.target.id
+                for one in node.body
+                if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+            }
             public = {name for name in vars(binary) if not name.startswith("_")}
-            assert public == {name for name in members if not name.startswith("_")}, node.name
+            assert public == {name for name in members.keys() | constants if not name.startswith("_")}, node.name
             for name, member in members.items():
                 if name in public and callable(getattr(binary, name)):
                     assert parameters(member) == list(inspect.signature(getattr(binary, name)).parameters), name
