@@ -156,9 +156,9 @@ impl Drop for Network {
     }
 }
 
-/// Ends a gateway as Ctrl-C does; returns its results.
+/// Ends a gateway, by the signal that a program started in the background also obeys; returns its results.
 fn end(mut gateway: Child) -> Value {
-    let interrupted = Command::new("kill").args(["-INT", &gateway.id().to_string()]).status().unwrap();
+    let interrupted = Command::new("kill").args(["-TERM", &gateway.id().to_string()]).status().unwrap();
     assert!(interrupted.success());
     let mut text = String::new();
     gateway.stdout.take().unwrap().read_to_string(&mut text).unwrap();
