@@ -108,6 +108,8 @@ impl Network {
         let reached =
             |device: usize| network.run(device, "ping -c 1 -W 1 10.79.0.2 && ping -c 1 -W 1 fd79::2", folder);
         assert!(comes_true(|| reached(2).0 && reached(3).0));
+        // The kernel looks for other owners of an address for a second; routes change when that ends.
+        assert!(comes_true(|| network.run(0, "! ip addr | grep -q tentative", folder).0));
         Some(network)
     }
 
