@@ -49,6 +49,7 @@ impl Delays {
     }
 
     /// Delay of the next packet.
+    #[inline]
     pub fn draw(&mut self) -> Span {
         match self.constant {
             Some(delay) => delay,

@@ -32,6 +32,7 @@ pub struct InOrder {
 
 impl InOrder {
     /// Without a packet yet.
+    #[inline]
     pub fn new(order: Order) -> Self {
         Self { order, last: Vec::new() }
     }

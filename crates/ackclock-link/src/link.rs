@@ -216,6 +216,7 @@ impl LinkEvent {
     pub const DELIVERED: Self = Self::Delivered(Repetitions::NONE);
 
     /// Whether the event is the delivery of the segment.
+    #[inline]
     pub const fn is_delivery(self) -> bool {
         matches!(self, Self::Delivered(_))
     }
@@ -267,11 +268,13 @@ impl Load {
     pub const NONE: Self = Self { packets: 0, bytes: 0 };
 
     /// Load of a single segment.
+    #[inline]
     pub const fn of(segment: &Segment) -> Self {
         Self { packets: 1, bytes: segment.wire_bytes() as u64 }
     }
 
     /// Whether the load has no packets.
+    #[inline]
     pub const fn is_none(self) -> bool {
         self.packets == 0
     }
@@ -279,6 +282,7 @@ impl Load {
 
 impl std::ops::Add for Load {
     type Output = Self;
+    #[inline]
     fn add(mut self, other: Self) -> Self {
         self += other;
         self
@@ -286,6 +290,7 @@ impl std::ops::Add for Load {
 }
 
 impl std::ops::AddAssign for Load {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         self.packets += other.packets;
         self.bytes += other.bytes;
@@ -293,6 +298,7 @@ impl std::ops::AddAssign for Load {
 }
 
 impl std::ops::SubAssign for Load {
+    #[inline]
     fn sub_assign(&mut self, other: Self) {
         self.packets -= other.packets;
         self.bytes -= other.bytes;
@@ -313,6 +319,7 @@ pub enum Capacity {
 
 impl Capacity {
     /// Whether a load fits into the capacity.
+    #[inline]
     pub const fn holds(self, load: Load) -> bool {
         match self {
             Self::Unlimited => true,
@@ -322,11 +329,13 @@ impl Capacity {
     }
 
     /// Whether the load `waiting` plus the segment fit into the capacity.
+    #[inline]
     pub fn admits(self, waiting: Load, segment: &Segment) -> bool {
         self.holds(waiting + Load::of(segment))
     }
 
     /// Capacity in packets of `packet_bytes` bytes including headers, at least one packet; `u32::MAX` if unlimited.
+    #[inline]
     pub const fn packets(self, packet_bytes: u32) -> u32 {
         match self {
             Self::Unlimited => u32::MAX,

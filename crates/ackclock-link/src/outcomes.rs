@@ -23,17 +23,20 @@ pub struct Outcomes {
 
 impl Outcomes {
     /// Records that a segment departed or was dropped at `at`, which never decreases from call to call.
+    #[inline]
     pub fn push(&mut self, at: Time, event: LinkEvent, segment: Segment) {
         self.happened.push_back((at, event, segment));
     }
 
     /// Adds a segment that arrives at `arrives`.
+    #[inline]
     pub fn put(&mut self, arrives: Time, segment: &Segment) {
         self.flight.put(arrives, segment);
     }
 
     /// Adds a segment that arrives at `arrives` after link-layer retransmissions. A link must call this method for all
     /// of its packets or for no packet.
+    #[inline]
     pub fn put_repeated(&mut self, arrives: Time, segment: &Segment, repetitions: Repetitions) {
         self.flight.put(arrives, segment);
         let later = self.repeated.iter().rev().take_while(|&&(at, _)| at > arrives).count();
@@ -41,6 +44,7 @@ impl Outcomes {
     }
 
     /// Frees all packets in flight.
+    #[inline]
     pub fn let_go(&mut self) {
         self.flight = Flight::default();
         self.repeated = VecDeque::new();

@@ -87,6 +87,7 @@ impl Account {
     }
 
     /// Class of the flow at `now`.
+    #[inline]
     pub fn class(&self, now: Time, rule: &ShortFlows) -> Class {
         let quiet = now.since(self.last_arrival) >= rule.idle;
         if quiet || self.bytes <= rule.most() { Class::Short } else { Class::Long }
