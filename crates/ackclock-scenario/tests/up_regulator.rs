@@ -19,6 +19,8 @@ const TABLES: &[&str] = &[
     "{ kind = \"forecast\", scope = \"queue\", reserve = 2 }",
     "\"ack-rate-control\"",
     "{ kind = \"ack-rate-control\", alpha = 0.5 }",
+    "\"wait-marker\"",
+    "{ kind = \"wait-marker\", target = \"5ms\" }",
 ];
 
 /// Regulators that keep the sender's window within the room of the queue.
