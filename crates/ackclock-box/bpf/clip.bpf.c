@@ -96,6 +96,7 @@ struct flow {
 #define ACKED 2
 #define ELSEWHERE 4
 #define DOUBTED 8                           /* a SYN passed: the numbers to come may be of another connection */
+#define OWED 16                             /* data was told, and not that all of it is acknowledged */
 
 /* A SYN is known by the number that its SYN-ACK has to acknowledge. */
 struct half_open { struct tuple tuple; __u32 ack; };
@@ -116,6 +117,8 @@ struct record {
 	__u32 value, echo;                  /* timestamps of TCP; of a connection: its round trip, microseconds, and 0 */
 	__u32 stamped;
 	__u32 repeated;                     /* packets with data that passed before */
+	__u32 told_before;                  /* of an ACK: the right edge before it */
+	__u32 unused;
 	struct subscriber subscriber;
 };
 #define DATA 0
@@ -351,7 +354,7 @@ INLINE __u32 *prefix_of(struct packet *packet)
 	return packet->version ? map_lookup(&prefixes, &key) : 0;
 }
 
-INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow, __u64 now, __u64 previous, __u32 kind, __u64 others, struct counts *counted)
+INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow, __u64 now, __u64 previous, __u32 kind, __u64 others, __u32 told_before, struct counts *counted)
 {
 	struct record *record = ring_reserve(&records, sizeof *record, 0);
 	if (!record) {
@@ -374,6 +377,8 @@ INLINE void tell(struct __sk_buff *skb, struct packet *packet, struct flow *flow
 	record->echo = options.echo;
 	record->stamped = options.is_stamped;
 	record->repeated = flow->repeated;
+	record->told_before = told_before;
+	record->unused = 0;
 	record->subscriber = subscriber_of(packet, flow->bits);
 	ring_submit(record, BPF_RB_NO_WAKEUP);
 }
@@ -448,7 +453,7 @@ INLINE void on_syn_ack(struct __sk_buff *skb, struct packet *packet, struct coun
 		record->acked = flow.acked;
 		record->segment = 0;
 		record->value = (now - half->at_ns) / 1000;
-		record->echo = record->stamped = record->repeated = 0;
+		record->echo = record->stamped = record->repeated = record->told_before = record->unused = 0;
 		record->subscriber = subscriber_of(packet, flow.bits);
 		ring_submit(record, BPF_RB_NO_WAKEUP);
 	} else {
@@ -542,7 +547,8 @@ int clip_data(struct __sk_buff *skb)
 	flow->data_ns = now;
 	if (now - flow->data_told_ns >= RECORD_EVERY_NS) {
 		flow->data_told_ns = now;
-		tell(skb, &packet, flow, now, previous, DATA, others, counted);
+		flow->flags |= OWED;
+		tell(skb, &packet, flow, now, previous, DATA, others, 0, counted);
 	}
 	if (is_new && !map_lookup(&flows, &packet.tuple) && !map_update(&flows, &packet.tuple, flow, BPF_NOEXIST))
 		map_delete(&opened, &packet.tuple);
@@ -712,7 +718,7 @@ int clip_acks(struct __sk_buff *skb)
 	}
 	flow->written_ack = ack;
 	flow->written = field;
-	__u32 edge = ack + (field << scale);
+	__u32 edge = ack + (field << scale), told_before = flow->flags & TOLD ? flow->told : ack;
 	if (!(flow->flags & TOLD) || after(edge, flow->told)) {
 		flow->told = edge;
 		flow->flags |= TOLD;
@@ -720,9 +726,13 @@ int clip_acks(struct __sk_buff *skb)
 			flow->reach = edge;
 		advances = 1;
 	}
-	if (advances && now - flow->ack_told_ns >= RECORD_EVERY_NS) {
+	/* Nothing may follow the ACK of all data, so it is told at once, and once for each record of data. */
+	int completes = ack == flow->arrived && (flow->flags & OWED);
+	if (advances && (completes || now - flow->ack_told_ns >= RECORD_EVERY_NS)) {
 		flow->ack_told_ns = now;
-		tell(skb, &packet, flow, now, previous, ACK_TOLD, 0, counted);
+		if (ack == flow->arrived)
+			flow->flags &= ~OWED;
+		tell(skb, &packet, flow, now, previous, ACK_TOLD, 0, told_before, counted);
 	}
 	return TC_ACT_UNSPEC;
 }

@@ -284,6 +284,10 @@ pub struct Record {
     pub stamped: u32,
     /// Number of packets with data that passed before, summed up to this record.
     pub repeated: u32,
+    /// Right edge that was advertised before the one of this ACK; 0 in other records.
+    pub told_before: u32,
+    /// Fills the record to a multiple of eight bytes.
+    pub unused: u32,
     /// Subscriber to whom the connection belongs.
     pub subscriber: Subscriber,
 }
@@ -315,7 +319,9 @@ impl Record {
             echo: word(60)?,
             stamped: word(64)?,
             repeated: word(68)?,
-            subscriber: Subscriber { address: [word(72)?, word(76)?, word(80)?, word(84)?] },
+            told_before: word(72)?,
+            unused: word(76)?,
+            subscriber: Subscriber { address: [word(80)?, word(84)?, word(88)?, word(92)?] },
         })
     }
 }

@@ -82,7 +82,6 @@ impl Observer {
             _ => {
                 if record.passed > before.passed.bytes || before.passed.newest.is_none() {
                     on_data(&mut seen.sums, record);
-                    seen.sums.passed.is_timed = before.passed.repeated == u64::from(record.repeated);
                 }
                 seen.last = at;
             }
@@ -188,9 +187,12 @@ fn on_ack(sums: &mut Sums, record: &Record) {
     stamp(&mut ack, record);
     sums.on_up(sums.at, &ack);
     sums.acked.previous = Time::from_nanos(record.previous_ns);
-    // An ACK with the right edge as its number and a window of 0 advertises this right edge.
-    (ack.ack, ack.window) = (Seq(record.told), 0);
-    sums.on_told(sums.at, &ack);
+    // An ACK with the right edge as its number and a window of 0 advertises this right edge. The edge before it may have
+    // no record of its own.
+    for edge in [record.told_before, record.told] {
+        (ack.ack, ack.window) = (Seq(edge), 0);
+        sums.on_told(sums.at, &ack);
+    }
 }
 
 fn stamp(segment: &mut Segment, record: &Record) {

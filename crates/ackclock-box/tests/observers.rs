@@ -210,3 +210,22 @@ fn new_data_in_the_record_of_a_repetition_gives_no_queueing_delay() {
     assert!(delay(0).is_some_and(|delay| delay > Span::from_millis(500)), "{:?}", delay(0));
     assert!(delay(1).is_none_or(|delay| delay < Span::from_millis(50)), "{:?}", delay(1));
 }
+
+/// ACKs of one burst have one record. Data that a later one of them calls for needs the edge of that ACK, not the edge that
+/// the next record tells 35 ms later.
+#[test]
+fn an_edge_without_a_record_of_its_own_makes_no_loop_short() {
+    let mut observer = observer("forecast");
+    let now = download(&mut observer, 40);
+    let (at, edge) = (|millis| now + Span::from_millis(millis), |packets| 1 + packets * PAYLOAD);
+    let mut learn = |millis, kind, arrived, told_before, told| {
+        let record = record(at(millis), kind, edge(arrived), edge(told));
+        observer.learn(&Record { told_before: edge(told_before), ..record }).map(|(delay, _)| delay)
+    };
+    learn(10, Record::ACK, 40, 44, 45);
+    (41..46).for_each(|packet| _ = learn(10 * (packet - 40), Record::DATA, packet as u32, 0, 0));
+    learn(51, Record::ACK, 45, 48, 49);
+    learn(52, Record::DATA, 46, 0, 0);
+    let delay = learn(91, Record::DATA, 49, 0, 0).unwrap();
+    assert!(delay < Span::from_millis(5), "{delay:?} in a loop of 40 ms");
+}

@@ -236,8 +236,9 @@ impl Flow {
         let forgotten = if self.passed.span() == MOST_PASSED { self.forget_first() } else { None };
         let is_repetition = !passage.is_new;
         self.unacknowledged += u64::from(segment.payload);
+        let at = if let Timing::About(at) = time { at } else { now };
         let (segment, repeated, has_left) = (*segment, is_repetition || time == Timing::Latest, false);
-        self.passed.push(Passed { segment, at: now, place, called, is_repetition, repeated, has_left });
+        self.passed.push(Passed { segment, at, place, called, is_repetition, repeated, has_left });
         forgotten
     }
 

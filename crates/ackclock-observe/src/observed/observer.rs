@@ -123,11 +123,15 @@ impl Observer {
         }
         if let Some(newest) = record.passed.newest {
             self.user(record.at, id).note_others(record.others);
-            let mut missed = 0;
+            let (mut missed, of_missed) = (0, record.time_of_missed(before));
             record.passed_since(before).for_each(|segment| {
                 let is_missed = segment.seq.before(newest.seq) || segment.end().after(newest.end());
-                let is_timed = record.passed.is_timed && !is_missed;
-                let time = if is_timed { Timing::Exact } else { Timing::Latest };
+                let time = match of_missed {
+                    _ if record.repeats_since(before) => Timing::Latest,
+                    _ if !is_missed => Timing::Exact,
+                    Some(at) => Timing::About(at),
+                    None => Timing::Latest,
+                };
                 self.on_data(record, &segment, time, &mut missed);
             });
             if missed > 0 {
@@ -144,9 +148,10 @@ impl Observer {
             self.on_ack(&record.acked, &ack);
         }
         let flow = self.user(record.at, id).flow(record.at, id);
-        if let Some(told) = record.told_since(before).filter(|_| measures) {
-            flow.on_told(told.at, told.edge, told.stamp);
-        }
+        record
+            .told_since(before)
+            .filter(|_| measures)
+            .for_each(|told| flow.on_told(told.at, told.edge, told.stamp));
         flow.seen = Some(*record);
     }
 
@@ -255,7 +260,7 @@ impl Observer {
                 let forgotten = self.user(now, id).flow(now, id).remember(now, segment, passage, time);
                 self.left.extend(forgotten.map(|segment| (now, segment)));
             }
-            Side::Mobile if time == Timing::Latest => *missed += u64::from(segment.payload),
+            Side::Mobile if time != Timing::Exact => *missed += u64::from(segment.payload),
             Side::Mobile => {
                 let bytes = std::mem::take(missed) + u64::from(segment.payload);
                 if !passage.is_new {
@@ -408,6 +413,46 @@ mod tests {
             // Of 3000 intervals of 0.3 ms.
             assert!(idle.as_secs_f64() > 0.89, "{side:?}: {idle:?}");
         }
+    }
+
+    /// The last packet of a burst has no record of its own, and is retransmitted before its ACK comes.
+    #[test]
+    fn data_that_passes_again_before_a_record_told_of_it_has_no_loop() {
+        let (flow, mut record) = (FlowId(0), Record::new(FlowId(0)));
+        let mut observer = Observer::new(Side::Network, None, Capacity::Packets(50));
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let data = |packet: u32| Segment::data(flow, Seq(1000 * packet), 1000, 40);
+        record.on_down(at(0), &data(0));
+        observer.on_record(&record);
+        record.on_down(at(0), &data(1));
+        record.on_up(at(60), &Segment::pure_ack(flow, Seq(1000), 40));
+        observer.on_record(&record);
+        record.on_down(at(100), &data(2));
+        observer.on_record(&record);
+        record.on_down(at(100), &data(3));
+        record.on_down(at(250), &data(3));
+        record.passed.repeated += 1;
+        observer.on_record(&record);
+        record.on_up(at(260), &Segment::pure_ack(flow, Seq(4000), 40));
+        observer.on_record(&record);
+        assert_eq!(observer.gauges()[2], 60.0, "not the 10 ms from the retransmission");
+    }
+
+    /// A burst of ten packets has the record of its first one; the next record comes 50 ms later.
+    #[test]
+    fn packets_that_passed_just_after_a_record_have_a_loop() {
+        let (flow, mut record) = (FlowId(0), Record::new(FlowId(0)));
+        let mut observer = Observer::new(Side::Network, None, Capacity::Packets(50));
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let data = |packet: u32| Segment::data(flow, Seq(1000 * packet), 1000, 40);
+        record.on_down(at(0), &data(0));
+        observer.on_record(&record);
+        (1..10).for_each(|packet| _ = record.on_down(at(1), &data(packet)));
+        record.on_down(at(50), &data(10));
+        observer.on_record(&record);
+        record.on_up(at(80), &Segment::pure_ack(flow, Seq(5000), 40));
+        observer.on_record(&record);
+        assert_eq!((observer.samples(flow), observer.gauges()[2]), (1, 80.0));
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! A box's record of one flow. The record consists of cumulative sums, so that a later record makes up for a lost one.
 
-use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
+use ackclock_core::{Flags, FlowId, Segment, Seq, Span, Time};
+
+/// Uncertainty of a packet's time with which a loop can still be measured: twice the interval of a kernel's records.
+const CLOSE: Span = Span::from_millis(2);
 
 /// Traffic of one flow from its start up to an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +33,6 @@ pub struct Passed {
     pub at: Time,
     /// Time at which the packet before the newest one passed.
     pub previous: Time,
-    /// Whether `at` is the time of the newest packet. Otherwise a retransmission passed at `at`, and the newest packet
-    /// then or before.
-    pub is_timed: bool,
     /// End of the data that passed.
     pub highest: Option<Seq>,
     /// Number of packets so far, including FINs and retransmissions.
@@ -67,6 +67,8 @@ pub struct Advertised {
     pub at: Time,
     /// Sequence number of the right edge.
     pub edge: Seq,
+    /// Right edge advertised before this one.
+    pub before: Option<Seq>,
     /// Number of right edges advertised so far, each beyond the previous one.
     pub edges: u64,
     /// TSval of the ACK that advertised the right edge.
@@ -98,7 +100,6 @@ impl Record {
             self.passed.packets += 1;
             self.passed.bytes += u64::from(segment.payload);
             self.passed.newest = Some(*segment);
-            self.passed.is_timed = true;
             let end = segment.end();
             self.passed.highest = Some(self.passed.highest.map_or(end, |highest| highest.max(end)));
             self.passed.full = self.passed.full.max(segment.payload);
@@ -133,8 +134,9 @@ impl Record {
         }
         self.at = at;
         let edges = self.advertised.map_or(0, |told| told.edges) + 1;
+        let before = self.advertised.map(|told| told.edge);
         let stamp = ack.timestamps().map(|timestamps| timestamps.value);
-        self.advertised = Some(Advertised { at, edge, edges, stamp });
+        self.advertised = Some(Advertised { at, edge, before, edges, stamp });
         true
     }
 
@@ -153,15 +155,13 @@ impl Record {
         self.acked.newest.filter(|_| self.news(before, |record| record.acked.packets) > 0)
     }
 
-    /// Right edge that was advertised since the record `before`. If records after `before` are missing, the right edge
-    /// gets the earliest possible time, so that no loop is measured too short.
-    pub(super) fn told_since(&self, before: Option<&Self>) -> Option<Advertised> {
-        let told = self.advertised?;
+    /// Right edges that were advertised since the record `before`. Those that have no record of their own may have been
+    /// advertised as early as the last one that has, so that no loop is measured too short.
+    pub(super) fn told_since(&self, before: Option<&Self>) -> impl Iterator<Item = Advertised> + use<> {
         let last = before.and_then(|before| before.advertised);
-        match last.filter(|last| told.edges > last.edges + 1) {
-            Some(last) => Some(Advertised { at: last.at, ..told }),
-            None => Some(told),
-        }
+        let missed = self.advertised.zip(last).filter(|(told, last)| told.edges > last.edges + 1);
+        let missed = missed.and_then(|(told, last)| Some(Advertised { edge: told.before?, ..last }));
+        missed.into_iter().chain(self.advertised)
     }
 
     /// Packets that passed since the record `before`: first the packets derived from the sums, then the newest packet;
@@ -209,6 +209,13 @@ impl Record {
         (Seq(until.0.wrapping_sub(missed)), missed)
     }
 
+    /// Time of the data that passed between the record `before` and the newest packet, if all of it passed within
+    /// [`CLOSE`]. It is the earliest possible time, so that no loop is measured too short.
+    pub(super) fn time_of_missed(&self, before: Option<&Self>) -> Option<Time> {
+        let last = before?.passed.at;
+        (self.passed.previous.since(last) <= CLOSE).then_some(last)
+    }
+
     /// Whether data that passed before has passed again since the record `before`.
     pub(super) fn repeats_since(&self, before: Option<&Self>) -> bool {
         self.news(before, |record| record.passed.repeated) > 0
@@ -222,8 +229,6 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::Span;
-
     use super::*;
 
     fn at(millis: u64) -> Time {
@@ -289,9 +294,11 @@ mod tests {
         assert!(record.on_told(at(1), &ack(0)));
         let first = record;
         assert!(record.on_told(at(4), &ack(1000)) && !record.on_told(at(5), &ack(1000)));
-        let told = |record: &Record, before| record.told_since(before).map(|told| (told.at, told.edge.0));
-        assert_eq!(told(&record, Some(&first)), Some((at(4), 6000)));
+        let told = |record: &Record, before| -> Vec<_> {
+            record.told_since(before).map(|told| (told.at, told.edge.0)).collect()
+        };
+        assert_eq!(told(&record, Some(&first)), [(at(4), 6000)]);
         assert!(record.on_told(at(7), &ack(2000)));
-        assert_eq!(told(&record, Some(&first)), Some((at(1), 7000)));
+        assert_eq!(told(&record, Some(&first)), [(at(1), 6000), (at(7), 7000)]);
     }
 }

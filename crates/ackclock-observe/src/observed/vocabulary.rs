@@ -22,6 +22,8 @@ pub(super) struct Passed {
 pub(super) enum Timing {
     /// The time at which the segment passed.
     Exact,
+    /// The earliest time at which the segment may have passed, little before the latest one: its own record is missing.
+    About(Time),
     /// The latest time at which the segment may have passed: its own record is missing. It gives no loop sample.
     Latest,
 }
