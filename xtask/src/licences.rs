@@ -1,14 +1,13 @@
-//! Checks dependencies: each has a licence that `deny.toml` allows and comes from an allowed source, and
-//! `THIRD-PARTY.txt` has the licence texts of linked ones.
+//! Checks dependencies: each has a licence that `deny.toml` allows and comes from an allowed source.
 
 use std::path::Path;
 
 use serde_json::Value;
 use spdx::{Expression, Licensee, ParseMode};
 
+use crate::Problems;
 use crate::cargo::{metadata, packages, text};
 use crate::source::read;
-use crate::{Problems, third_party};
 
 /// All manifests with a lock file.
 const MANIFESTS: [&str; 3] = ["Cargo.toml", "fuzz/Cargo.toml", "benches/criterion/Cargo.toml"];
@@ -23,7 +22,6 @@ pub(crate) fn check(root: &Path) -> Result<Problems, String> {
         let found = packages.flat_map(|package| policy.violations(root, package));
         problems.extend(found.map(|problem| format!("{manifest}: {problem}")));
     }
-    problems.extend(third_party::stale(root, &policy)?);
     Ok(problems)
 }
 

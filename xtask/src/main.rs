@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to a terminal")]
 
 mod cargo;
+mod circles;
 mod dependencies;
 mod headings;
 mod licences;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask check                  all checks below except `skeletons` and `tutorial`
+cargo xtask circles                no files of a crate import each other in a circle
 cargo xtask deps                   crates depend on each other downwards only
 cargo xtask headings               every model file states its source and its validation
 cargo xtask licences               dependencies follow deny.toml, and THIRD-PARTY.txt is up to date
@@ -35,7 +37,7 @@ fn help() -> String {
 }
 
 /// Tasks of `check`; `cargo xtask NAME` runs one of them.
-const CHECKS: [&str; 6] = ["deps", "headings", "licences", "lines", "tests", "words"];
+const CHECKS: [&str; 7] = ["circles", "deps", "headings", "licences", "lines", "tests", "words"];
 
 /// Results of a check: one line per problem.
 type Problems = Vec<String>;
@@ -74,9 +76,10 @@ fn report(root: &Path, checks: &[&str]) -> Result<(), String> {
     let mut found = 0;
     for &name in checks {
         let problems = match name {
+            "circles" => circles::check(root)?,
             "deps" => dependencies::check(root)?,
             "headings" => headings::check(root)?,
-            "licences" => licences::check(root)?,
+            "licences" => [licences::check(root)?, third_party::check(root)?].concat(),
             "lines" => lines::check(root)?,
             "tests" => test_files::check(root)?,
             _ => words::check(root)?,

@@ -35,9 +35,9 @@ pub(crate) fn write(root: &Path) -> Result<(), String> {
 }
 
 /// Reports a problem if the file is out of date.
-pub(crate) fn stale(root: &Path, policy: &Policy) -> Result<Problems, String> {
+pub(crate) fn check(root: &Path) -> Result<Problems, String> {
     let stands = fs::read_to_string(root.join(FILE)).unwrap_or_default();
-    let fresh = stands == collected(root, policy)?;
+    let fresh = stands == collected(root, &Policy::read(root)?)?;
     Ok(if fresh { Problems::new() } else { vec![format!("{FILE} is out of date: cargo xtask third-party")] })
 }
 

@@ -3,22 +3,24 @@
 //! Maps and links are [pinned](crate::pins). The BPF program therefore keeps running after the process that loaded it
 //! exits. The next box process takes over the pinned program without a gap.
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use ackclock_link::Side;
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, RingBuf};
-use aya::programs::links::{FdLink, LinkError, PinnedLink};
+use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::tc::TcAttachOptions;
-use aya::programs::{LinkOrder, ProgramError, SchedClassifier, TcAttachType};
-use aya::{Ebpf, EbpfError, EbpfLoader};
+use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
+use aya::{Ebpf, EbpfLoader};
 
 use crate::clsact;
+use crate::error::ClipError;
 use crate::maps::{Allowance, Counts, Flow, Knobs, Subscriber, Totals, Tuple};
+use crate::names::PROGRAMS;
+use crate::pins::Folder;
 pub use crate::pins::Pins;
-use crate::pins::{Folder, MOUNT, ROOT};
 
 #[cfg(target_endian = "little")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/clip.bpfel.o");
@@ -38,9 +40,6 @@ const MAPS: [&str; 11] = [
     "flows",
     "records",
 ];
-/// Names of the BPF programs: the program that sees the packets from the servers, and the program that sees the packets
-/// from the mobiles.
-pub(crate) const PROGRAMS: [&str; 2] = ["clip_data", "clip_acks"];
 /// Largest number of subscribers with traffic, the size of the kernel's maps of subscribers.
 pub const MOST_SUBSCRIBERS: usize = 4096;
 /// Largest number of connections with data that the kernel knows, for a box with a list of networks. The program's own
@@ -53,50 +52,6 @@ const fn hooks(side: Side) -> [(&'static str, TcAttachType); 2] {
         Side::Mobile => [("data-in", TcAttachType::Ingress), ("acks-out", TcAttachType::Egress)],
         Side::Network => [("data-out", TcAttachType::Egress), ("acks-in", TcAttachType::Ingress)],
     }
-}
-
-/// File names of the pinned links of a box on either side.
-pub(crate) const LINKS: [&str; 4] = ["data-in", "acks-out", "data-out", "acks-in"];
-
-/// Error while the BPF program is loaded, attached, read or removed.
-#[derive(Debug, thiserror::Error)]
-pub enum ClipError {
-    /// The given name is not a valid name of a network interface.
-    #[error("`{0}` is not the name of a network interface")]
-    Name(String),
-    /// `/sys/fs/bpf` is not a BPF file system.
-    #[error("{ROOT} is no BPF file system: {MOUNT}")]
-    NoFileSystem,
-    /// Another user owns or can change a folder of pins.
-    #[error("{0}: {1}")]
-    Unsafe(PathBuf, String),
-    /// The interface was removed, and another one got its name, while the BPF program was being attached.
-    #[error("`{0}` was replaced while the program was being attached")]
-    Replaced(String),
-    /// No box is pinned for this interface.
-    #[error("no box runs on `{0}`")]
-    NotRunning(String),
-    /// A pinned file could not be read or written.
-    #[error("{0}: {1}")]
-    File(PathBuf, io::Error),
-    /// The kernel refused to load the BPF program.
-    #[error("the kernel does not load the program: {0}")]
-    Load(#[from] EbpfError),
-    /// The kernel refused to attach the BPF program.
-    #[error("the kernel does not attach the program: {0}")]
-    Attach(#[from] ProgramError),
-    /// A pinned link could not be opened or used.
-    #[error("a pinned link: {0}")]
-    Link(#[from] LinkError),
-    /// A BPF map could not be opened, read or written.
-    #[error("a map of the program: {0}")]
-    Map(#[from] MapError),
-}
-
-pub(crate) fn counts_of(
-    map: &PerCpuArray<impl std::borrow::Borrow<MapData>, Counts>,
-) -> Result<Counts, ClipError> {
-    Ok(Counts::sum(&map.get(&0, 0)?))
 }
 
 /// Attaches a program by tcx before all other programs, and pins the link. A program that ends the chain hides packets
@@ -339,7 +294,8 @@ impl Clip {
     /// # Errors
     /// Fails if the kernel refuses to read the map of counters.
     pub fn counts(&mut self) -> Result<Counts, ClipError> {
-        counts_of(&PerCpuArray::try_from(&*self.map("counts")?)?)
+        let map = PerCpuArray::<_, Counts>::try_from(&*self.map("counts")?)?;
+        Ok(Counts::sum(&map.get(&0, 0)?))
     }
 
     /// Returns the BPF program's state of a connection, or `None` for an unknown connection.

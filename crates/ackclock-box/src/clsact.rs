@@ -15,7 +15,6 @@ use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 
 use crate::netlink::{ACKNOWLEDGE, DUMP, Message, attribute, request, word};
-use crate::programs::Program;
 
 /// Priorities of a box's filters, in the order in which they are tried. The first is the most urgent one, so that no other
 /// filter hides a packet from the box; the kernel refuses it if filters of another kind have it. Filters without a
@@ -150,11 +149,12 @@ fn listed(index: u32, hook: u32) -> io::Result<Vec<Filter>> {
     Ok(answer.iter().filter_map(filter).collect())
 }
 
-/// Filters of a hook in the order in which they see a packet.
+/// Filters of a hook in the order in which they see a packet: the number of a BPF program, and the name of the program or
+/// the kind of the filter.
 ///
 /// # Errors
 /// Fails if the kernel does not list the filters.
-pub(crate) fn programs(index: u32, hook: &'static str, kind: TcAttachType) -> io::Result<Vec<Program>> {
+pub(crate) fn programs(index: u32, kind: TcAttachType) -> io::Result<Vec<(Option<u32>, String)>> {
     let parent = if matches!(kind, TcAttachType::Ingress) { INGRESS } else { EGRESS };
     let filters = request(LIST_FILTERS, DUMP, &about(index, 0, parent))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
@@ -164,7 +164,7 @@ pub(crate) fn programs(index: u32, hook: &'static str, kind: TcAttachType) -> io
         let (kind, options) = (attribute(attributes, KIND)?, attribute(attributes, OPTIONS)?);
         let id = attribute(options, BPF_ID).and_then(|id| word(id, 0));
         let name = id.and_then(|_| attribute(options, BPF_NAME));
-        Some(Program { hook, id, name: text(name.unwrap_or(kind)) })
+        Some((id, text(name.unwrap_or(kind))))
     };
     Ok(filters.iter().filter(|(kind, _)| *kind == FILTER).filter_map(program).collect())
 }

@@ -13,7 +13,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::daemon::STALE;
 use crate::observers::Observer;
 
 /// The `[box]` table of the configuration file of `ackclock box`. `[edge]` in the same file is that of a scenario.
@@ -66,6 +65,9 @@ pub const DEFAULT_REGULATOR: &str = "forecast";
 /// Buffer of a box for which none is chosen: what leaves in one loop, and twice as much for a rate that rises.
 pub const DEFAULT_BUFFER: Size = Size::Bdp(3.0);
 
+/// Default maximum age of an allowance that is still applied. An old allowance may apply for seconds without data, because an
+/// unused window does no harm.
+pub const STALE: Span = Span::from_secs(5);
 /// Allowed values of `stale`.
 const STALES: [Span; 2] = [Span::from_secs(1), Span::from_secs(60)];
 /// Largest number of networks that the kernel's map of networks holds.

@@ -2,25 +2,25 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ackclock_core::{Span, Time, name_of};
 use ackclock_link::Side;
 use rustix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
 
-use crate::clip::{Clip, ClipError, Pins};
+use crate::clip::{Clip, Pins};
 use crate::config::Policy;
-use crate::files::Files;
-use crate::machine;
+use crate::error::{BoxError, ClipError};
+use crate::files::{Files, pause};
 use crate::maps::{Counts, Knobs, Record};
 use crate::netlink::DeviceEvents;
 use crate::recent::{RecentDelays, RecentSums};
+use crate::report::Report;
 use crate::shares::Shares;
-use crate::subscribers::{SubscriberReport, Subscribers};
+use crate::subscribers::Subscribers;
 use crate::summary::Day;
+use crate::{interface, machine};
 
 /// Settings with which a box is started.
 #[derive(Clone, Debug)]
@@ -65,89 +65,11 @@ pub enum Said<'a> {
     Reporting(Result<(), &'a BoxError>),
 }
 
-/// Default maximum age of an allowance that is still applied. An old allowance may apply for seconds without data, because an
-/// unused window does no harm.
-pub const STALE: Span = Span::from_secs(5);
-const POLL: Duration = Duration::from_millis(5);
 const REPORT_EVERY: Span = Span::from_secs(1);
 /// Number of reports over which the direction of the data is observed.
 const LATELY: usize = 4;
 /// Number of subscribers in a report.
 const SHOWN: usize = 100;
-
-/// State of a box, and its measurements in the last ten seconds.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Report {
-    /// Process ID of the box.
-    pub pid: i32,
-    /// Name of the box's network interface.
-    pub interface: String,
-    /// Name of the box's regulator.
-    pub regulator: String,
-    /// Whether the box lowers windows.
-    pub acting: bool,
-    /// Time since the box started, s.
-    pub running_s: f64,
-    /// Length of the window of all measurements in this report, s: ten seconds, less after the start.
-    pub window_s: f64,
-    /// Throughput from the servers in the window, bit/s.
-    pub rate_bps: f64,
-    /// Side of the radio on which the box is.
-    pub side: Option<Side>,
-    /// Whether nearly all TCP data of the last four seconds came from the mobiles: they upload, or the box is on the other
-    /// side of the radio.
-    pub data_from_mobiles: bool,
-    /// Number of connections that carried data in the last ten seconds.
-    pub connections: usize,
-    /// Number of connections that carried data in the last ten seconds and are not observed, because there are too many
-    /// connections or subscribers.
-    pub unobserved: usize,
-    /// Median of the packets' estimated queueing delays in the radio's queue in the window, ms.
-    pub wait_p50_ms: Option<f64>,
-    /// 95th percentile of the packets' estimated queueing delays in the radio's queue in the window, ms. Each packet of a
-    /// known connection counts once, when it has left the queue.
-    pub wait_p95_ms: Option<f64>,
-    /// Shares of the protocols in the bytes from the servers in the window.
-    #[serde(flatten)]
-    pub shares: Shares,
-    /// Share of the ACKs in the window for which the window law asks for a lower window, 0 to 1.
-    pub lower_share: Option<f64>,
-    /// Configuration file of the box, if the box was started with a file.
-    pub file: Option<PathBuf>,
-    /// Number of subscribers with recent traffic.
-    pub subscribers: usize,
-    /// Number of records that were ignored because there were too many subscribers or connections.
-    pub refused: u64,
-    /// Measurements of the 100 subscribers with the longest queueing delay, the longest first.
-    pub worst: Vec<SubscriberReport>,
-    /// Summary of the last complete day.
-    pub day: Option<String>,
-    /// Reason why the last changed configuration file was refused.
-    pub refused_file: Option<String>,
-}
-
-/// Error that prevents a box from running.
-#[derive(Debug, thiserror::Error)]
-pub enum BoxError {
-    /// The kernel's BPF program failed.
-    #[error(transparent)]
-    Clip(#[from] ClipError),
-    /// The network interface is missing or unsuitable.
-    #[error("{0}")]
-    Interface(String),
-    /// Another process already runs a box on this interface.
-    #[error("process {0} is the box of `{1}` already; `ackclock box stop {1}` ends it")]
-    Taken(i32, String),
-    /// A file of the run-time folder could not be read or written.
-    #[error("{0}: {1}")]
-    File(PathBuf, io::Error),
-}
-
-#[allow(clippy::disallowed_methods, reason = "real packets are waited for in real time")]
-pub(crate) fn pause() {
-    std::thread::sleep(POLL);
-}
 
 fn now() -> Time {
     let now = clock_gettime(ClockId::Monotonic);
@@ -386,12 +308,12 @@ impl Daemon {
         if !self.devices.any() || self.pins.is_attached()? {
             return Ok(());
         }
-        let index = machine::index(&self.options.interface);
+        let index = interface::index(&self.options.interface);
         // An interface that moved to another namespace keeps the program until the program is detached.
         self.pins.detach()?;
         self.attached = false;
         let attached = if index.is_some() { self.attach_again() } else { Ok(()) };
-        if attached.is_err() && machine::index(&self.options.interface) != index {
+        if attached.is_err() && interface::index(&self.options.interface) != index {
             // The interface was removed meanwhile. The maps may be new; the settings stay in force.
             let knobs = self.knobs;
             return Ok(self.pins.turn(|new| *new = knobs)?);
@@ -447,7 +369,7 @@ impl Daemon {
         let quantile = |q| waits.quantile(q).map(|wait| wait.as_millis_f64());
         Report {
             pid: std::process::id() as i32,
-            interface: machine::name(self.pins.index()).unwrap_or_else(|| self.options.interface.clone()),
+            interface: interface::name(self.pins.index()).unwrap_or_else(|| self.options.interface.clone()),
             regulator: name_of(self.subscribers.policy().regulator()),
             acting: self.attached && self.knobs.acts(),
             running_s: now.since(self.begun).as_secs_f64(),

@@ -15,10 +15,14 @@ use nix::unistd::Pid;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 
-use crate::daemon::{BoxError, Report, pause};
+use crate::error::BoxError;
+use crate::report::Report;
 
 /// Age of a report whose figures are no longer those of the box; a box writes a report every second.
 const OUTDATED: Duration = Duration::from_secs(5);
+
+/// Time between two looks at the files and at the kernel's records.
+const POLL: Duration = Duration::from_millis(5);
 
 /// Paths of a box's files in the run-time folder.
 #[derive(Clone, Debug)]
@@ -137,4 +141,10 @@ impl Files {
         let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         Some(pid)
     }
+}
+
+/// Waits for [`POLL`].
+#[allow(clippy::disallowed_methods, reason = "real packets are waited for in real time")]
+pub(crate) fn pause() {
+    std::thread::sleep(POLL);
 }

@@ -1,21 +1,22 @@
 //! Checks that this machine and an interface can run a box: link header, kernel hook, and other programs on the
 //! interface.
 
+use std::io;
 use std::net::Ipv4Addr;
-use std::os::unix::fs::MetadataExt;
-use std::{fs, io};
 
 use aya::programs::ProgramError;
 use nix::ifaddrs::getifaddrs;
-use nix::net::if_::{if_indextoname, if_nametoindex};
 use nix::unistd::{AccessFlags, access};
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities as capabilities_of};
 use serde::Serialize;
 
-use crate::clip::{Clip, ClipError};
+use crate::clip::Clip;
+use crate::error::ClipError;
+use crate::interface::index;
+use crate::names::{MOUNT, PINS, ROOT};
 use crate::netlink;
-use crate::pins::{Folder, MOUNT, PINS, ROOT};
+use crate::pins::Folder;
 use crate::programs::Hooks;
 
 /// Length of the link header before the IP header, bytes, by device type (ARPHRD).
@@ -52,25 +53,6 @@ pub fn interface(name: &str) -> Result<Interface, String> {
     let address = |one: nix::ifaddrs::InterfaceAddress| Some(one.address?.as_sockaddr_in()?.ip());
     let addresses = all()?.filter(|one| one.interface_name == name).filter_map(address).collect();
     Ok(Interface { name: name.to_owned(), header, addresses })
-}
-
-/// Returns the kernel's index of an interface, or `None` if the interface does not exist.
-pub fn index(name: &str) -> Option<u32> {
-    if_nametoindex(name).ok()
-}
-
-/// Returns the name of the interface with this index, or `None` if the interface does not exist in this namespace.
-pub fn name(index: u32) -> Option<String> {
-    // nix 0.31 returns an empty name instead of an error.
-    if_indextoname(index).ok()?.into_string().ok().filter(|name| !name.is_empty())
-}
-
-/// File that identifies the network namespace of this process.
-pub(crate) const NAMESPACE: &str = "/proc/self/ns/net";
-
-/// Returns the identifier of the network namespace of this process.
-pub(crate) fn namespace() -> io::Result<u64> {
-    Ok(fs::metadata(NAMESPACE)?.ino())
 }
 
 /// Requirement for running a box, and whether this machine meets the requirement.

@@ -21,16 +21,10 @@ use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fstat, mkdirat, openat, readli
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::clip::{ClipError, LINKS, counts_of};
+use crate::error::ClipError;
 use crate::maps::{Counts, Knobs};
-use crate::{clsact, machine};
-
-/// Mount point of the BPF file system.
-pub(crate) const ROOT: &str = "/sys/fs/bpf";
-/// Folder that contains the pins of all boxes.
-pub(crate) const PINS: &str = "/sys/fs/bpf/ackclock";
-/// Command that mounts the BPF file system so that only root can create entries in it.
-pub(crate) const MOUNT: &str = "mount -t bpf -o mode=0700 bpf /sys/fs/bpf";
+use crate::names::{LINKS, ROOT};
+use crate::{clsact, interface};
 
 /// Version of the memory layout of the maps. A running box with a different layout version is replaced, not taken over.
 const LAYOUT: u32 = 6;
@@ -212,7 +206,7 @@ impl Label {
 
     /// Whether the interface existed under the name `interface` and was removed.
     fn was(&self, interface: &str) -> bool {
-        self.interface == interface && machine::name(self.index).is_none()
+        self.interface == interface && interface::name(self.index).is_none()
     }
 }
 
@@ -290,7 +284,7 @@ impl Pins {
     pub fn is_attached(&self) -> Result<bool, ClipError> {
         let Some(folder) = self.folder()? else { return Ok(false) };
         let index = self.label.index;
-        if machine::name(index).is_none() {
+        if interface::name(index).is_none() {
             return Ok(false);
         }
         if folder.qdisc().is_some() {
@@ -321,7 +315,7 @@ impl Pins {
             }
             let name = label.name();
             let Some(folder) = pins.subfolder(OsStr::new(&name))? else { continue };
-            if let (Some(is_added), Some(interface)) = (folder.qdisc(), machine::name(label.index)) {
+            if let (Some(is_added), Some(interface)) = (folder.qdisc(), interface::name(label.index)) {
                 clsact::remove(&interface, is_added).map_err(|error| at(&folder.path, error))?;
             }
             folder.unlink(&folder.names()?)?;
@@ -345,7 +339,8 @@ impl Pins {
     /// # Errors
     /// Fails if no box is pinned for the interface.
     pub fn counts(&self) -> Result<Counts, ClipError> {
-        counts_of(&PerCpuArray::try_from(Map::PerCpuArray(self.map("counts")?))?)
+        let map = PerCpuArray::<_, Counts>::try_from(Map::PerCpuArray(self.map("counts")?))?;
+        Ok(Counts::sum(&map.get(&0, 0)?))
     }
 
     /// Returns the current settings of the pinned box.
@@ -378,11 +373,11 @@ fn index_of(interface: &str) -> Result<Option<u32>, ClipError> {
     {
         return Err(ClipError::Name(interface.to_owned()));
     }
-    Ok(machine::index(interface))
+    Ok(interface::index(interface))
 }
 
 fn namespace() -> Result<u64, ClipError> {
-    machine::namespace().map_err(|error| at(Path::new(machine::NAMESPACE), error))
+    interface::namespace().map_err(|error| at(Path::new(interface::NAMESPACE), error))
 }
 
 /// Boxes of this network namespace that have pins, those of the present layout first.

@@ -5,8 +5,8 @@ use std::fmt;
 use aya::programs::{ProgramError, SchedClassifier, TcAttachType, loaded_programs};
 use serde::Serialize;
 
-use crate::clip::PROGRAMS;
-use crate::{clsact, machine, netlink};
+use crate::names::PROGRAMS;
+use crate::{clsact, interface, netlink};
 
 /// Program on an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -58,8 +58,11 @@ impl Hooks {
             [Ok(ingress), Ok(egress)] => Ok(Self { way: "tcx", programs: [ingress, egress] }),
             [Err(error), _] | [_, Err(error)] if !clsact::is_needed(&error) => Err(error),
             _ => {
-                let index = machine::index(interface).unwrap_or_default();
-                let [ingress, egress] = HOOKS.map(|(hook, kind)| clsact::programs(index, hook, kind));
+                let index = interface::index(interface).unwrap_or_default();
+                let [ingress, egress] = HOOKS.map(|(hook, kind)| {
+                    let program = |(id, name)| Program { hook, id, name };
+                    clsact::programs(index, kind).map(|found| found.into_iter().map(program).collect())
+                });
                 Ok(Self { way: "clsact", programs: [ingress?, egress?] })
             }
         }
@@ -82,7 +85,7 @@ fn tcx(interface: &str, hook: &'static str, kind: TcAttachType) -> Result<Vec<Pr
 /// Programs that see the packets of an interface before the box that is attached there; all programs if there is no box.
 /// Programs that the kernel does not list for this user are missing.
 pub fn before_a_box(interface: &str) -> Vec<Program> {
-    let xdp = machine::index(interface).and_then(|index| netlink::device(index).ok()?.xdp).map(xdp_program);
+    let xdp = interface::index(interface).and_then(|index| netlink::device(index).ok()?.xdp).map(xdp_program);
     let hooks = Hooks::of(interface).map(|hooks| hooks.programs).unwrap_or_default();
     let before =
         hooks.into_iter().flat_map(|hook| hook.into_iter().take_while(|program| !program.is_of_a_box()));

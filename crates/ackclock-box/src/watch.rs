@@ -8,12 +8,14 @@ use serde::Serialize;
 
 use crate::clip::Pins;
 use crate::config::Policy;
-use crate::daemon::{BoxError, Daemon, Options, Report, pause};
-use crate::files::Files;
-use crate::machine;
+use crate::daemon::{Daemon, Options};
+use crate::error::BoxError;
+use crate::files::{Files, pause};
+use crate::interface;
 use crate::maps::Counts;
 use crate::netlink::{self, Device};
 use crate::programs::{self, Program};
+use crate::report::Report;
 use crate::shares::Shares;
 
 /// Traffic of an interface while a check watched it.
@@ -107,6 +109,6 @@ impl Reading {
 
 fn device(interface: &str) -> Result<Device, BoxError> {
     let gone = |error: io::Error| BoxError::Interface(format!("`{interface}`: {error}"));
-    let index = machine::index(interface).ok_or_else(|| gone(io::ErrorKind::NotFound.into()))?;
+    let index = interface::index(interface).ok_or_else(|| gone(io::ErrorKind::NotFound.into()))?;
     netlink::device(index).map_err(gone)
 }

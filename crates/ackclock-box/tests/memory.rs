@@ -5,7 +5,8 @@ use std::time::Duration;
 use std::{env, fs, process, thread};
 
 use ackclock_box::clip::{Clip, Pins};
-use ackclock_box::daemon::{Daemon, Options, STALE};
+use ackclock_box::config::STALE;
+use ackclock_box::daemon::{Daemon, Options};
 use ackclock_box::maps::Counts;
 use ackclock_link::Side;
 use ackclock_testkit::cases;

@@ -18,6 +18,7 @@ pub mod registry;
 pub mod results;
 mod ring;
 mod round_trip;
+mod rows;
 mod segment;
 mod seq;
 mod steering;

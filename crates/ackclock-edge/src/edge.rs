@@ -15,11 +15,10 @@ use ackclock_link::{AnyBearer, Bearer, BearerListener, Change, Direction, Left, 
 
 use self::regulation::{Regulation, Regulations};
 use crate::copies::Copies;
-use crate::handover::{AtHandover, HandoverEvent, Handovers};
 use crate::regulators::RegulatorId;
 use crate::report::Reporter;
-use crate::step::Changes;
-use crate::{EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig};
+use crate::scheduled::{Changes, HandoverEvent, Handovers};
+use crate::{AtHandover, EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig};
 
 /// Port of the edge towards the wired network.
 pub const WIRED: Port = 0;

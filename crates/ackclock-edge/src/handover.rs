@@ -4,76 +4,9 @@ use std::collections::BTreeMap;
 
 use ackclock_core::{ConfigError, Span, Time, name_of};
 use ackclock_link::{Handover, HandoverTo};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::{EdgeConfig, Step};
-
-/// Hand-over of one user of the radio.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HandoverTable {
-    /// Number of the user that is handed over.
-    #[serde(default)]
-    pub user: u32,
-    /// Part of the network that changes: "cell", another base station of the same controller, or "controller", another
-    /// controller with its base station.
-    #[serde(default)]
-    pub to: HandoverTo,
-    /// Duration of the hand-over. Until its end, nothing is sent over the air of the user, in both directions.
-    #[serde(rename = "for")]
-    pub lasts: Span,
-    /// Whether the old part of the network forwards the packets that it holds to the new part; otherwise these packets
-    /// are lost. By default, a cell does not forward, and a controller forwards.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub forward: Option<bool>,
-    /// Regulator after a hand-over to another controller: "moves" with its state, or "restarts". A regulator that
-    /// restarts releases everything that it holds. A regulator that writes windows then leaves running connections
-    /// alone, because it has not seen their window scales. By default, the regulator moves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub regulator: Option<AtHandover>,
-}
-
-/// State of the regulator after a hand-over to another controller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AtHandover {
-    /// The regulator moves to the new controller with its state.
-    #[default]
-    Moves,
-    /// The new controller has a new regulator, which meets running connections.
-    Restarts,
-}
-
-/// Event of a hand-over.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum HandoverEvent {
-    /// The hand-over begins.
-    Begins(Handover, AtHandover),
-    /// The hand-over of the user ends.
-    Ends(u32),
-}
-
-/// Events of all hand-overs, ordered from latest to earliest.
-#[derive(Default)]
-pub(crate) struct Handovers(Vec<(Time, HandoverEvent)>);
-
-impl Handovers {
-    /// Time of the next event; [`Time::NEVER`] without one.
-    pub(crate) fn due(&self) -> Time {
-        self.0.last().map_or(Time::NEVER, |&(time, _)| time)
-    }
-
-    /// Removes and returns the next event if it is due at `now`.
-    pub(crate) fn take(&mut self, now: Time) -> Option<HandoverEvent> {
-        self.0.pop_if(|&mut (time, _)| time <= now).map(|(_, event)| event)
-    }
-
-    fn add(&mut self, time: Time, event: HandoverEvent) {
-        let at = self.0.partition_point(|&(other, _)| other > time);
-        self.0.insert(at, (time, event));
-    }
-}
+use crate::scheduled::{HandoverEvent, Handovers};
+use crate::{EdgeConfig, HandoverTable, Step};
 
 /// Start and end of the latest hand-over of each user.
 type Latest = BTreeMap<u32, [Span; 2]>;

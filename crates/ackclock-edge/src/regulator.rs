@@ -4,8 +4,8 @@ use std::fmt;
 
 use ackclock_core::{FlowId, Segment, Time};
 use ackclock_link::{Base, Cause, Departures, Left, LinkView, Observation, Side};
-
-use crate::Scope;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Regulator of TCP flows at an edge. A regulator delays or rewrites ACKs, and may drop, mark, keep and retransmit
 /// data, and generate segments.
@@ -151,6 +151,19 @@ pub struct FlowContext {
     pub flow: FlowId,
     /// User of the regulator's first flow. On live links, the user is a mobile's IPv4 address or its IPv6 /64 network.
     pub user: u32,
+}
+
+/// Scope of a regulator: the flows that share it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Each flow has a separate regulator.
+    #[default]
+    Flow,
+    /// All flows of a user share a regulator, or all flows of a user's class of service.
+    User,
+    /// All flows of the edge share a regulator.
+    Queue,
 }
 
 /// Configuration of a regulator, as a table in a scenario file.

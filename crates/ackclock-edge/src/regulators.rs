@@ -6,23 +6,8 @@
 use std::sync::Arc;
 
 use ackclock_core::FlowId;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::{FlowContext, Regulator, RegulatorConfig};
-
-/// Scope of a regulator: the flows that share it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scope {
-    /// Each flow has a separate regulator.
-    #[default]
-    Flow,
-    /// All flows of a user share a regulator, or all flows of a user's class of service.
-    User,
-    /// All flows of the edge share a regulator.
-    Queue,
-}
+use crate::{FlowContext, Regulator, RegulatorConfig, Scope};
 
 /// Number of a regulator: the number of its flow, or of its user and class, or 0 if all flows share one regulator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,58 +4,11 @@ use std::ops::Range;
 
 use ackclock_core::{ConfigError, Span, Streams, Time, name_of};
 use ackclock_link::{CellChange, Change, Direction, Faded, Files, Medium, OutageKind, Silence};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::changed::{has_medium, side};
-use crate::{Changed, EdgeConfig, HandoverTable};
-
-/// Change of the links or of the bearer at a given time of the run.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Step {
-    /// Time of the change since the start of the run.
-    pub time: Span,
-    /// Keys of the links or of the bearer, with their new values: `{ down.rate = "1Mbit/s" }` or
-    /// `{ bearer.air.down.rate = "64kbit/s" }`. A rate of 0 of a link is an outage. A dedicated channel can change its
-    /// rate, its delay and its errors. A new rate applies from the next TTI on; with a new delay, no PDU overtakes an
-    /// earlier PDU. A cell can change `loss`, `delay` and `harq.error`, and `user.N.mean_snr` and `user.N.doppler` of
-    /// the table `[[edge.user]]` with the number N; the interface below a controller can change `bearer.iub.delay` and
-    /// `bearer.iub.rate`.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub set: Map<String, Value>,
-    /// Time after which the keys of `set` get their earlier values back; without it, the new values stay. The time of
-    /// the next step must be after the end.
-    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
-    pub lasts: Option<Span>,
-    /// Outage of the radio that starts at this time. The time of the next step must be after the end of the outage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outage: Option<Outage>,
-    /// Hand-over of a user that starts at this time. Until it ends, no other step may change the user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handover: Option<HandoverTable>,
-}
-
-/// Outage of the radio for a limited time.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Outage {
-    /// Duration of the outage of the radio.
-    #[serde(rename = "for")]
-    pub lasts: Span,
-    /// Kind of the outage. In a "silent" outage nothing is sent, and packets wait. In a "fade" the transmitter does not
-    /// notice the outage, and all packets it sends are lost. The default kind of an outage is "silent" for links and
-    /// cells, and "fade" for dedicated channels.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<OutageKind>,
-    /// Direction that the outage interrupts. By default, both directions are interrupted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub direction: Option<Direction>,
-    /// Number of the user that the outage interrupts. By default, all users are interrupted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user: Option<u32>,
-}
+use crate::scheduled::Changes;
+use crate::{Changed, EdgeConfig, Outage, Step};
 
 /// Content of a step, as far as it concerns one part of the edge.
 enum Planned<'a> {
@@ -64,48 +17,6 @@ enum Planned<'a> {
     Restore(&'a Changed),
     /// An outage of these users in a direction, with its end and its kind.
     Outage(Direction, Range<u32>, Time, OutageKind),
-}
-
-impl Step {
-    /// Checks the time `lasts` after which the keys of `set` get their earlier values back.
-    fn check_end(&self, lasts: Span) -> Result<(), ConfigError> {
-        let message = match self {
-            _ if lasts == Span::ZERO => "0s: the new values stay longer",
-            _ if self.set.is_empty() => "no key of `set` has a value that ends",
-            Self { outage: Some(_), .. } => "an outage has its own `for`: write it in a separate step",
-            _ => return Ok(()),
-        };
-        Err(ConfigError::new("for", message))
-    }
-}
-
-impl Outage {
-    fn directions(self) -> impl Iterator<Item = Direction> {
-        Direction::BOTH.into_iter().filter(move |&one| self.direction.is_none_or(|only| only == one))
-    }
-}
-
-/// Scheduled changes of the links, ordered from latest to earliest.
-#[derive(Default)]
-pub(crate) struct Changes(Vec<(Time, Direction, Change)>);
-
-impl Changes {
-    /// Time of the next scheduled change; [`Time::NEVER`] without one.
-    #[inline]
-    pub(crate) fn due(&self) -> Time {
-        self.0.last().map_or(Time::NEVER, |(time, ..)| *time)
-    }
-
-    /// Adds a change after the existing changes of the same instant.
-    pub(crate) fn add(&mut self, time: Time, direction: Direction, change: Change) {
-        let at = self.0.partition_point(|(other, ..)| *other > time);
-        self.0.insert(at, (time, direction, change));
-    }
-
-    /// Removes and returns the next change if it is due at `now`.
-    pub(crate) fn take(&mut self, now: Time) -> Option<(Time, Direction, Change)> {
-        if self.due() <= now { self.0.pop() } else { None }
-    }
 }
 
 impl EdgeConfig {

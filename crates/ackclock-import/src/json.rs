@@ -1,14 +1,21 @@
-//! Reader of a JSON list of `{"duration_ms", "bandwidth_kbps", "latency_ms"}`, the format of public 3G and LTE logs.
+//! Readers of JSON: of any file, and of a list of `{"duration_ms", "bandwidth_kbps", "latency_ms"}`, the format of public 3G and LTE logs.
 //!
 //! The latency is used as one-way delay. In the public logs the latency is a constant that was added later, not a
 //! measurement.
 
 use ackclock_core::{Rate, Span};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::TraceError;
 use super::samples::{Sample, Samples};
 use ackclock_link::Loss;
+
+/// Reads a file with one JSON value.
+pub(super) fn object(bytes: &[u8]) -> Result<Value, TraceError> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| TraceError { line: Some(error.line()), message: format!("not JSON: {error}") })
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

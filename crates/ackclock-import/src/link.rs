@@ -29,7 +29,8 @@ use super::samples::Playhead;
 use super::{Recording, TraceError};
 use ackclock_link::delay::Delays;
 use ackclock_link::errors::Errors;
-use ackclock_link::loss::{Loss, with_errors};
+use ackclock_link::loss::Loss;
+use ackclock_link::lossy::with_errors;
 use ackclock_link::medium::{Fate, Medium, Transmission};
 use ackclock_link::pieces::{NANOBITS_PER_BYTE, finish};
 use ackclock_link::{

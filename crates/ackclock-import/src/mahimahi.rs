@@ -7,6 +7,7 @@ use ackclock_core::{Rate, Span, Time};
 use super::samples::{Sample, Samples};
 use super::{TraceError, excerpt, lines, playing};
 use ackclock_link::Loss;
+use ackclock_link::pieces::NANOBITS_PER_BYTE;
 
 /// Instants at which 1500 bytes may leave, in non-decreasing milliseconds from the start. The recording restarts at the
 /// last instant, which is therefore also its length.
@@ -127,6 +128,40 @@ impl Opportunities {
             let lasts = bin.min(length.saturating_sub(bin * index as u64)).as_secs_f64();
             Rate::from_bps_f64((u64::from(count) * Self::BYTES * 8) as f64 / lasts)
         })
+    }
+}
+
+impl Samples {
+    /// Converts the rates to one opportunity per 1500 bytes, at the next whole millisecond. The last opportunity is at
+    /// the end and marks the length. The last opportunity may stand for less than 1500 bytes if that changes the mean
+    /// rate by less than 0.1 %. If the change is larger, the number of opportunities is rounded, and the last
+    /// opportunity is moved to the end.
+    pub(super) fn opportunities(&self) -> Result<Opportunities, TraceError> {
+        const MOST: u128 = 100_000_000;
+        let each = u128::from(Opportunities::BYTES * NANOBITS_PER_BYTE);
+        let whole = self.work() / each;
+        let count = match self.work() % each {
+            0 => whole,
+            left if whole >= 1000 || 2 * left > each => whole + 1,
+            _ => whole.max(1),
+        };
+        if count > MOST {
+            return Err(TraceError::whole(format!("it has more than {MOST} opportunities")));
+        }
+        let too_long = |_| TraceError::whole("it is longer than 2^32 ms");
+        let (mut millis, mut carried) = (Vec::new(), 0);
+        for (index, row) in self.rows().iter().enumerate() {
+            let (rate, lasts) = (u128::from(row.rate.as_bps()), self.end(index).saturating_sub(row.begins));
+            let until = carried + rate * u128::from(lasts.as_nanos());
+            for number in carried / each + 1..=(until / each).min(count - 1) {
+                let after = (number * each - carried).div_ceil(rate);
+                let instant = (u128::from(row.begins.as_nanos()) + after).div_ceil(1_000_000);
+                millis.push(u32::try_from(instant).map_err(too_long)?);
+            }
+            carried = until;
+        }
+        millis.push(u32::try_from(self.length().as_nanos().div_ceil(1_000_000)).map_err(too_long)?);
+        Opportunities::new(millis)
     }
 }
 

@@ -7,33 +7,9 @@ use ackclock_core::{ConfigError, FlowId, Rate, Span, Streams};
 
 use crate::queue::{AgeLimited, AnyQueue, Queue, QueueConfig, QueueContext};
 use crate::{
-    AnyLink, AnyMedium, BufferMeaning, Capacity, CellChange, CellUser, ChangeContext, Impairments, SerialLink,
+    AnyLink, AnyMedium, BufferMeaning, Capacity, CellChange, CellUser, ChangeContext, Files, Impairments,
+    MediumContext, SerialLink,
 };
-
-/// Reads the files that a scenario names; links do not open files themselves.
-pub trait Files {
-    /// Returns the contents of the file at `path`; `path` is as written in the scenario.
-    ///
-    /// # Errors
-    /// Returns an error that names the file that could not be read, and the reason.
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String>;
-}
-
-impl<F: Files + ?Sized> Files for &F {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        (**self).read(path)
-    }
-}
-
-/// A file reader that refuses to read any file.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path}: files cannot be read here"))
-    }
-}
 
 /// Mean rate and delay of a link, which determine the size of a buffer given in milliseconds or BDPs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,17 +50,6 @@ impl<'a> LinkContext<'a> {
         let (streams, name) = (self.streams, self.name);
         impairments.around(self.link(medium), streams, name)
     }
-}
-
-/// Inputs from which a medium is built, in addition to the table of its link.
-#[derive(Clone, Copy)]
-pub struct MediumContext<'a> {
-    /// Random streams of the run.
-    pub streams: &'a Streams,
-    /// Prefix of the names of the medium's random streams: with `down` the medium draws from `down/rate` and so on.
-    pub name: &'a str,
-    /// Reads the files that the table names.
-    pub files: &'a dyn Files,
 }
 
 /// A plan from which a link builds one queue or several.

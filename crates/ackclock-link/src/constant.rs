@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::Errors;
-use crate::loss::with_errors;
+use crate::lossy::with_errors;
 use crate::medium::{AnyMedium, Fate, Medium, Transmission};
 use crate::{
     AnyLink, Files, Framing, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal, Reorder,

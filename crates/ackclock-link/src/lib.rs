@@ -10,11 +10,13 @@ mod constant;
 pub mod delay;
 pub mod errors;
 pub mod fading;
+mod files;
 mod framing;
 pub mod impair;
 pub mod in_order;
 mod link;
 pub mod loss;
+pub mod lossy;
 pub mod medium;
 pub mod outage;
 pub mod outcomes;
@@ -36,17 +38,19 @@ pub use bearer::{
     Change, ChangeContext, ClassConfig, DedicatedChange, Direction, FadingKind, Handover, HandoverTo, Left,
     LinksConfig, Observation, OutageKind, PlainBearer, Side,
 };
-pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};
+pub use config::{LinkConfig, LinkContext, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};
 pub use errors::Errors;
+pub use files::{Files, NoFiles};
 pub use framing::Framing;
 pub use impair::{Impairments, Reorder};
 pub use link::{
     AnyLink, BufferMeaning, Capacity, Cause, Departures, Impairment, Link, LinkEvent, LinkView, Load,
     Repetitions,
 };
-pub use loss::{Loss, Lossy};
-pub use medium::{AnyMedium, Fate, Found, Medium, Transmission};
+pub use loss::Loss;
+pub use lossy::Lossy;
+pub use medium::{AnyMedium, Fate, Found, Medium, MediumContext, Transmission};
 pub use outage::Outage;
 pub use path::Path;
 pub use per_user::PerUser;

@@ -1,10 +1,10 @@
 //! The [`Medium`] trait: transmission times, propagation delays and losses of packets.
 
-use ackclock_core::{Rate, Segment, Span, Time};
+use ackclock_core::{Rate, Segment, Span, Streams, Time};
 use delegate::delegate;
 
-use crate::Constant;
 use crate::pieces::work_at;
+use crate::{Constant, Files};
 
 /// Determines the transmission time and propagation delay of each packet, and whether the packet is lost.
 ///
@@ -135,4 +135,15 @@ pub enum Fate {
     Arrives,
     /// The medium loses the packet.
     Lost,
+}
+
+/// Inputs from which a medium is built, in addition to the table of its link.
+#[derive(Clone, Copy)]
+pub struct MediumContext<'a> {
+    /// Random streams of the run.
+    pub streams: &'a Streams,
+    /// Prefix of the names of the medium's random streams: with `down` the medium draws from `down/rate` and so on.
+    pub name: &'a str,
+    /// Reads the files that the table names.
+    pub files: &'a dyn Files,
 }

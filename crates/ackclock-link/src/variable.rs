@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::constant::Constant;
 use crate::delay::{ByNumber, Delays};
 use crate::errors::Errors;
-use crate::loss::with_errors;
+use crate::lossy::with_errors;
 use crate::medium::{Fate, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};

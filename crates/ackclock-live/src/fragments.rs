@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use ackclock_core::{Span, Time};
 
-use crate::parse::Tuple;
+use crate::parse::Datagram;
 
 /// Maximum number of datagrams in the table, and maximum number of datagrams from one source.
 const MOST: usize = 4096;
@@ -16,27 +16,6 @@ const PER_SOURCE: usize = 256;
 /// Time after which receivers give up the missing fragments of a datagram (RFC 8200 section 4.5 says 60 s; RFC 791
 /// section 3.2 allows less).
 const LIFETIME: Span = Span::from_secs(60);
-
-/// Identification of a fragment's datagram (RFC 791 section 3.2, RFC 8200 section 4.5). The source comes first, so that
-/// the table lists the datagrams of one source together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Datagram {
-    /// Source address.
-    pub source: IpAddr,
-    /// Destination address.
-    pub destination: IpAddr,
-    /// Protocol number in IPv4; the number of the fragment header in IPv6.
-    pub protocol: u8,
-    /// Identification field.
-    pub identification: u32,
-}
-
-impl Datagram {
-    pub(crate) const fn of(tuple: &Tuple, protocol: u8, identification: u32) -> Self {
-        let Tuple { source, destination, .. } = *tuple;
-        Self { source: source.address, destination: destination.address, protocol, identification }
-    }
-}
 
 /// Table of the datagrams whose first fragment was seen.
 #[derive(Clone, Debug, Default)]

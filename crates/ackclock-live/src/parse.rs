@@ -22,15 +22,13 @@
 //! `live_parse` use random and mutated bytes.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use ackclock_core::{
     Ecn, Flags, FlowId, LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps, is_protected,
 };
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, Ipv6ExtHeader, Ipv6Packet, TcpOption, TcpPacket};
-
-use crate::fragments::Datagram;
 
 /// Parsed contents of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +96,27 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     match network.tcp(bytes.len()) {
         Some((segment, protected)) => Parsed { segment, tuple, layout: network.layout, protected },
         None => Parsed { segment: opaque, tuple, layout: Layout::Opaque, protected: false },
+    }
+}
+
+/// Identification of a fragment's datagram (RFC 791 section 3.2, RFC 8200 section 4.5). The source comes first, so that
+/// the table lists the datagrams of one source together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Datagram {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
+    /// Protocol number in IPv4; the number of the fragment header in IPv6.
+    pub protocol: u8,
+    /// Identification field.
+    pub identification: u32,
+}
+
+impl Datagram {
+    const fn of(tuple: &Tuple, protocol: u8, identification: u32) -> Self {
+        let Tuple { source, destination, .. } = *tuple;
+        Self { source: source.address, destination: destination.address, protocol, identification }
     }
 }
 

@@ -7,4 +7,5 @@
 pub mod body;
 pub mod exchange;
 pub mod head;
+pub mod refusal;
 pub mod request;

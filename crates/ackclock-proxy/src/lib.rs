@@ -21,3 +21,4 @@ pub mod reports;
 mod routes;
 pub mod server;
 pub mod steer;
+pub mod wish;

@@ -1,10 +1,5 @@
 //! Errors of scenarios and runs, each with one message.
 
-use ackclock_core::ConfigError;
-
-use crate::hint::better;
-use crate::tree::Tree;
-
 /// Error about an invalid scenario, with the place, the value found and the allowed values.
 ///
 /// Example of a displayed error: `case.toml:12: edge.down.rate: "200kbits" has no unit of rate; a rate is written like
@@ -43,18 +38,6 @@ impl ScenarioError {
         Self { place: place.into(), key: String::new(), message: message.into() }
     }
 
-    /// Creates an error about a key of `tree`, which was read from the file `name`.
-    pub(crate) fn at(name: &str, tree: &Tree, error: &ConfigError) -> Self {
-        // The crate serde_path_to_error writes `flow[0].sender`, but `--set` uses `flow.0.sender`.
-        let mut key = error.path.replace('[', ".").replace(']', "");
-        let named = unknown_field(&error.message).filter(|field| !key.ends_with(field));
-        if let Some(field) = named {
-            key = if key.is_empty() { field.to_owned() } else { format!("{key}.{field}") };
-        }
-        let message = better(tree, &key, &error.message);
-        Self::of_key(tree.origin_of(&key).place(name), key, message.as_ref().unwrap_or(&error.message))
-    }
-
     /// Creates an error about a key at the given place.
     pub(crate) fn of_key(place: String, key: String, message: &str) -> Self {
         let message = match suggestion(message) {
@@ -81,11 +64,6 @@ fn in_words(message: &str) -> String {
 
 fn key_prefix(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!("{key}: ") }
-}
-
-/// Extracts the unknown key from a serde message.
-fn unknown_field(message: &str) -> Option<&str> {
-    message.strip_prefix("unknown field `")?.split('`').next()
 }
 
 /// Suggests the known name that is most similar to an unknown name. In the message, the first name in backticks is the

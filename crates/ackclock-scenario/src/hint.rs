@@ -1,12 +1,33 @@
 //! Hints for common mistakes in scenarios.
 
+use ackclock_core::ConfigError;
 use serde_json::Value;
 
+use crate::ScenarioError;
 use crate::kind::kinds_with;
 use crate::tree::Tree;
 
+impl ScenarioError {
+    /// Creates an error about a key of `tree`, which was read from the file `name`.
+    pub(crate) fn at(name: &str, tree: &Tree, error: &ConfigError) -> Self {
+        // The crate serde_path_to_error writes `flow[0].sender`, but `--set` uses `flow.0.sender`.
+        let mut key = error.path.replace('[', ".").replace(']', "");
+        let named = unknown_field(&error.message).filter(|field| !key.ends_with(field));
+        if let Some(field) = named {
+            key = if key.is_empty() { field.to_owned() } else { format!("{key}.{field}") };
+        }
+        let message = better(tree, &key, &error.message);
+        Self::of_key(tree.origin_of(&key).place(name), key, message.as_ref().unwrap_or(&error.message))
+    }
+}
+
+/// Extracts the unknown key from a serde message.
+fn unknown_field(message: &str) -> Option<&str> {
+    message.strip_prefix("unknown field `")?.split('`').next()
+}
+
 /// Returns a message about the value at `key` of `tree` that is more helpful than `message`; `None` if no hint applies.
-pub(crate) fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
+fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
     let name = key.rsplit('.').next().unwrap_or(key);
     if message.starts_with("invalid type: map, expected a sequence") {
         return Some(format!("there can be several, so it is written [[{key}]], with two brackets"));

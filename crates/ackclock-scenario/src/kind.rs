@@ -4,7 +4,6 @@
 //! Only overrides keep the options of a component whose kind changes. A component in the file replaces the whole
 //! component of its preset if their kinds differ.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use ackclock_core::{ConfigError, Entry, Registry};
@@ -17,7 +16,6 @@ use ackclock_radio::scheduler::SCHEDULERS;
 use ackclock_tcp::{SENDERS, WORKLOADS};
 use serde_json::Value;
 
-use crate::Scenario;
 use crate::acks::ACKS;
 use crate::tree::{Node, Origin, Tree, kind_in, merge};
 
@@ -34,13 +32,6 @@ impl fmt::Display for Dropped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (`{}` has no such key)", self.key, self.kind)
     }
-}
-
-/// One line that lists all options dropped from these scenarios by changes of kind; `None` if there are none.
-pub fn dropped_from<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
-    let dropped: BTreeSet<_> = scenarios.into_iter().flat_map(Scenario::dropped).collect();
-    let names: Vec<_> = dropped.into_iter().map(Dropped::to_string).collect();
-    (!names.is_empty()).then(|| format!("dropped with the change of kind: {}", names.join(", ")))
 }
 
 impl Tree {

@@ -5,7 +5,7 @@ use ackclock_edge::ChannelSharing;
 use ackclock_link::Files;
 use ackclock_tcp::config::window_bytes;
 
-use crate::tables::FlowGroup;
+use crate::FlowGroup;
 use crate::{PathTable, Scenario, ScenarioError, Tables};
 
 /// Lowest link utilisation at which the link itself counts as the limit.

@@ -5,8 +5,8 @@
 use ackclock_core::{ConfigError, Span, Streams, Time};
 use ackclock_link::CellUser;
 
+use crate::FlowGroup;
 use crate::Tables;
-use crate::tables::FlowGroup;
 
 /// One flow of a run, or one client with short connections.
 #[derive(Clone, Copy, Debug)]

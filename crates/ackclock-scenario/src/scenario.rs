@@ -303,6 +303,13 @@ fn sort_keys(value: &mut Value) {
     }
 }
 
+/// One line that lists all options dropped from these scenarios by changes of kind; `None` if there are none.
+pub fn dropped_from<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
+    let dropped: BTreeSet<_> = scenarios.into_iter().flat_map(Scenario::dropped).collect();
+    let names: Vec<_> = dropped.into_iter().map(Dropped::to_string).collect();
+    (!names.is_empty()).then(|| format!("dropped with the change of kind: {}", names.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use ackclock_core::units::time_unit;
 use ackclock_core::{Rate, Span};
 use ackclock_import::formats::{
-    Columns, Form, Grade, Imported, Missing, Options, TimeUnit, Towards, Unit, separator_named,
+    Columns, Form, Grade, Imported, Options, TimeUnit, Towards, Unit, separator_named,
 };
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::time_above_zero;
 use super::trace::{described, read, say, write};
+use super::treatment::Treatment;
 use crate::failure::Failure;
 use crate::output;
 use crate::table::terminal_width;
@@ -132,27 +133,6 @@ enum Way {
     Up,
     /// Downlink and uplink, each written to a separate file.
     Both,
-}
-
-/// Treatment of rows without a rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Treatment {
-    /// Rows without a rate are an error.
-    Refuse,
-    /// Rows without a rate take the rate of the previous row.
-    Hold,
-    /// Rows without a rate get rate 0.
-    Zero,
-}
-
-impl From<Treatment> for Missing {
-    fn from(treatment: Treatment) -> Self {
-        match treatment {
-            Treatment::Refuse => Self::Refuse,
-            Treatment::Hold => Self::Hold,
-            Treatment::Zero => Self::Zero,
-        }
-    }
 }
 
 /// Imports the recording and writes the converted file.

@@ -3,6 +3,7 @@
 mod change;
 mod conditions;
 mod course;
+mod current;
 mod forward;
 mod gateway;
 mod live;

@@ -20,6 +20,7 @@ mod replay;
 mod run;
 mod sweep;
 mod trace;
+mod treatment;
 
 use ackclock_core::Span;
 use clap::Subcommand;

@@ -15,10 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ackclock_box::clip::{ClipError, Pins};
-use ackclock_box::config::{DEFAULT_BUFFER, DEFAULT_REGULATOR, Policy};
-use ackclock_box::daemon::{BoxError, Daemon, Options, Report, STALE, Said, Settings};
+use ackclock_box::clip::Pins;
+use ackclock_box::config::{DEFAULT_BUFFER, DEFAULT_REGULATOR, Policy, STALE};
+use ackclock_box::daemon::{Daemon, Options, Said, Settings};
+use ackclock_box::error::{BoxError, ClipError};
 use ackclock_box::files::Files;
+use ackclock_box::report::Report;
 use ackclock_core::{Size, Span};
 use ackclock_link::Side;
 use ackclock_live::runtime_dir;

@@ -15,8 +15,8 @@ use ackclock_scenario::{DiskFiles, Files};
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::import::Treatment;
 use super::time_above_zero;
+use super::treatment::Treatment;
 use crate::failure::Failure;
 use crate::output;
 use crate::python::Words;

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::super::TraceError;
 use super::rows::Row;
-use super::{Certainty, Grade, Options, Read, Towards, iperf3};
+use super::{Certainty, Grade, Options, Read, Towards};
+use crate::json;
 
 /// What one stream moved in one interval.
 struct Interval {
@@ -24,7 +25,7 @@ pub(super) fn is_flent(object: &Value) -> bool {
 }
 
 pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
-    let file = iperf3::object(bytes)?;
+    let file = json::object(bytes)?;
     let (down, up) = (streams(&file, "TCP download"), streams(&file, "TCP upload"));
     let towards = options.towards.unwrap_or(if down.0 > 0 { Towards::Mobile } else { Towards::Server });
     let ((count, intervals), name) = match towards {

@@ -32,11 +32,6 @@ pub(super) fn recognise_json(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     Ok(object.get("round_trips").map(|_| Form::Irtt))
 }
 
-pub(super) fn object(bytes: &[u8]) -> Result<Value, TraceError> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| TraceError { line: Some(error.line()), message: format!("not JSON: {error}") })
-}
-
 /// Rows of one direction, as one of the two programs counted them.
 struct Side {
     towards: Towards,

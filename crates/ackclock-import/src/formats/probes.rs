@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::super::{TraceError, lines};
-use super::iperf3::object;
 use super::rows::Row;
 use super::table::Table;
 use super::{Certainty, Columns, Grade, Options, Read, Towards};
+use crate::json::object;
 
 /// Turns rows of probes into a recording at the rate given by the user.
 fn probed(mut rows: Vec<Row>, options: &Options, notes: Vec<String>) -> Result<Read, TraceError> {

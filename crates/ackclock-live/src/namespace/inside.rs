@@ -15,7 +15,8 @@ use super::addresses::{Pair, Prefix};
 use super::channel::Sockets;
 use super::interface::{add_default_route, add_default_route_v6, add_routes, ask_for_ecn, bring_loopback_up};
 use super::obstacle::{Obstacle, Trying};
-use super::plan::{FAILED, Setting};
+use super::plan::Setting;
+use super::process::{FAILED, say};
 use super::publish;
 use super::refusals::Refusals;
 use super::relay::Entrance;
@@ -112,11 +113,4 @@ fn command(setting: &Setting<'_>, pair: Pair) -> Command {
     }
     command.envs(setting.plan.environment.iter().map(|(name, value)| (name, value)));
     command
-}
-
-/// Writes a text to standard error.
-pub(crate) fn say(text: &str) {
-    use std::io::Write;
-    // A failed write to standard error cannot be reported.
-    let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -15,14 +15,15 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork};
+use nix::unistd::Pid;
 
 use super::addresses::{Candidate, Pair, Prefix, beyond, free};
 use super::forward::{self, Forward};
 use super::inside;
 use super::interface::{ask_for_ecn, bring_loopback_up, routed};
 use super::obstacle::{Obstacle, Trying};
-use super::plan::{FAILED, Outside, Setting};
+use super::plan::{Outside, Setting};
+use super::process::{FAILED, apart};
 use super::publish;
 use super::relay::Entrance;
 use super::resolver;
@@ -164,16 +165,6 @@ fn alone(pair: Pair, forwards: &[Forward]) -> Result<(Tun, Vec<Entrance>), Obsta
         tun.interface.add_address(pair.router()).trying("adding the address of forwarded ports")?;
     }
     Ok((tun, forward::open(pair, forwards)?))
-}
-
-/// Runs `work` in a child process and returns its process number.
-#[allow(unsafe_code)]
-pub(crate) fn apart(work: impl FnOnce() -> u8) -> Result<Pid, Obstacle> {
-    // SAFETY: this process has one thread, so the copy inherits no locked mutex.
-    match unsafe { fork() }.trying("starting a process")? {
-        ForkResult::Child => std::process::exit(work().into()),
-        ForkResult::Parent { child } => Ok(child),
-    }
 }
 
 /// Starts the server and waits until it listens on a port. The wait is limited, because the program may not be a

@@ -39,6 +39,7 @@ pub mod needs;
 pub(crate) mod netlink;
 mod obstacle;
 mod plan;
+mod process;
 mod publish;
 mod refusals;
 pub(crate) mod relay;

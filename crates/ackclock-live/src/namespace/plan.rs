@@ -51,6 +51,3 @@ pub(crate) struct Setting<'a> {
     /// Whether the program pasta is installed.
     pub(crate) pasta: bool,
 }
-
-/// Exit status for failures of ackclock itself, as in `env` and `timeout`.
-pub(crate) const FAILED: u8 = 125;

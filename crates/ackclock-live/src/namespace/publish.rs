@@ -19,10 +19,9 @@ use nix::sys::wait::waitpid;
 use super::addresses::Pair;
 use super::forward::{Forward, Forwarding};
 use super::interface::Interface;
-use super::keeper::apart;
 use super::netlink::Netlink;
 use super::obstacle::{Obstacle, Trying};
-use super::plan::FAILED;
+use super::process::{FAILED, apart, say};
 use super::relay::Entrance;
 use crate::reach::redirect;
 
@@ -108,7 +107,7 @@ pub(crate) fn serve_inside(link: &Interface, pair: Pair, publishes: &[Publish]) 
     let parent = apart(|| {
         let relay = apart(|| {
             let _table = table;
-            serve(relay, |line| super::inside::say(&format!("ackclock: {line}\n")))
+            serve(relay, |line| say(&format!("ackclock: {line}\n")))
         });
         if relay.is_ok() { 0 } else { FAILED }
     })?;

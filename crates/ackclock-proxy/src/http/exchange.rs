@@ -6,9 +6,8 @@
 use httparse::{EMPTY_HEADER, ParserConfig, Response, Status};
 
 use super::body::Body;
-use super::head::{Fields, MOST_FIELDS};
-use super::request::{bad, refusal};
-use crate::pair::BUFFER;
+use super::head::{Fields, LONGEST_ANSWER_HEAD, MOST_FIELDS};
+use super::refusal::{bad, refusal};
 
 /// State of a request and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +78,7 @@ impl Exchange {
             head.extend_from_slice(bytes);
             let Some(end) = end_of_head(head, searched) else {
                 let is_http = head.iter().zip(b"HTTP/1.").all(|(ours, theirs)| ours == theirs);
-                let is_bad = head.len() > BUFFER || !is_http;
+                let is_bad = head.len() > LONGEST_ANSWER_HEAD || !is_http;
                 return if is_bad { Err(Some(unreadable())) } else { Ok(()) };
             };
             rest = head.split_off(end);
@@ -247,7 +246,7 @@ mod tests {
             let answer = answered(&mut get(), text).unwrap_err().unwrap();
             assert!(answer.starts_with(b"HTTP/1.1 502 "), "{text:?}");
         }
-        assert!(answered(&mut get(), &"HTTP/1.1 200 OK\r\nA: ".repeat(BUFFER)).is_err());
+        assert!(answered(&mut get(), &"HTTP/1.1 200 OK\r\nA: ".repeat(LONGEST_ANSWER_HEAD)).is_err());
         let begun = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nx";
         assert_eq!(
             answered(&mut get(), &format!("{begun}\r\n")),

@@ -4,8 +4,10 @@ use httparse::Header;
 
 use super::body::Body;
 
-/// Maximum length of a head in bytes; longer heads are refused.
+/// Maximum length of the head of a request in bytes; longer heads are refused.
 pub const LONGEST_HEAD: usize = 16 * 1024;
+/// Maximum length of the head of an answer in bytes; longer heads are refused.
+pub(super) const LONGEST_ANSWER_HEAD: usize = 64 * 1024;
 /// Maximum number of fields of a head.
 pub(super) const MOST_FIELDS: usize = 128;
 

@@ -6,22 +6,8 @@ use httparse::{EMPTY_HEADER, Error, Request, Status};
 
 use super::exchange::Exchange;
 use super::head::{Fields, LONGEST_HEAD, MOST_FIELDS};
-use crate::asked::{Asked, Speech, Wish, is_host};
-
-/// Answer with this status that closes the connection.
-pub fn refusal(status: &str, why: &str) -> Vec<u8> {
-    let body = format!("ackclock proxy: {why}\n");
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )
-    .into_bytes()
-}
-
-/// Answer to a request that is malformed or could be read in two ways.
-pub(crate) fn bad(why: &str) -> Vec<u8> {
-    refusal("400 Bad Request", why)
-}
+use super::refusal::{bad, refusal};
+use crate::wish::{Asked, Speech, Wish, is_host};
 
 fn too_long() -> Vec<u8> {
     refusal("431 Request Header Fields Too Large", "the head of the request is too long")

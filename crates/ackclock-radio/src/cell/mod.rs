@@ -48,7 +48,7 @@ mod reports;
 mod saturated;
 mod services;
 mod slots;
-mod synthetic;
+pub(crate) mod synthetic;
 
 pub use ackclock_link::short_flows::{CountsAt, ShortFlows};
 pub use config::{BlockPdus, BufferPer, CellConfig, IntraUser, Overflow, Remainder, Transport};

@@ -32,7 +32,6 @@ use super::rates::{self, RateRow};
 use super::saturated::{Look, Saturated};
 use super::slots::Slots;
 use crate::shadowing::Shadowing;
-use crate::synthetic::unprintable;
 
 /// Parameters of a synthetic recording.
 #[derive(Clone, Debug, PartialEq)]
@@ -191,6 +190,11 @@ impl Look for Mobile {
     fn state(&mut self, slot: u64) -> usize {
         crossed(self.fading.power(slot) * self.shadowing.step(), &self.thresholds)
     }
+}
+
+/// Converts the error of a recording that is too large for a file.
+pub(crate) fn unprintable(error: ackclock_import::TraceError) -> ConfigError {
+    ConfigError::new("duration", error.message)
 }
 
 #[cfg(test)]

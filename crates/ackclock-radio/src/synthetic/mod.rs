@@ -6,6 +6,7 @@ use ackclock_core::{ConfigError, Span};
 use ackclock_import::Recording;
 
 use crate::cell;
+use crate::cell::synthetic::unprintable;
 
 pub use starlink::Starlink;
 
@@ -43,11 +44,6 @@ pub fn read(path: &str) -> Option<Result<String, String>> {
             Err(format!("{path}: no such recording is built in; there are {}", names.join(", ")))
         }
     })
-}
-
-/// Converts the error of a recording that is too large for a file.
-pub(crate) fn unprintable(error: ackclock_import::TraceError) -> ConfigError {
-    ConfigError::new("duration", error.message)
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ use ackclock_core::{ConfigError, Rate, Span, Streams};
 use ackclock_import::{Sample, Samples};
 use ackclock_link::Loss;
 
+use crate::cell::synthetic::unprintable;
+
 /// Parameters of a synthetic Starlink recording of the downlink.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Starlink {
@@ -80,7 +82,7 @@ impl Starlink {
             rows.extend([spike(begins), plain, spike((begins + PERIOD).saturating_sub(LAST_SPIKE))]);
         }
         rows.retain(|row| row.begins < length);
-        Samples::new(rows, length).map_err(super::unprintable)
+        Samples::new(rows, length).map_err(unprintable)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ackclock_core::{Span, Time};
 
-use super::pdu::LossCause;
+use super::loss_cause::LossCause;
 use super::rlc::OnMaxDat;
 use super::sn::Sn;
 use super::status::{Mrw, MrwAck};

@@ -6,7 +6,8 @@ use ackclock_core::{Span, Time};
 
 use super::discard::Discard;
 use super::entity::Entity;
-use super::pdu::{LossCause, Pdu};
+use super::loss_cause::LossCause;
+use super::pdu::Pdu;
 use super::pdu_size::PduSize;
 use super::poll::Polling;
 use super::receiver::Receiver;

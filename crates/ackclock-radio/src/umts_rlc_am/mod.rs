@@ -56,6 +56,7 @@ mod config;
 mod discard;
 mod end;
 mod entity;
+mod loss_cause;
 mod missing;
 mod pdu;
 mod pdu_size;
@@ -83,7 +84,8 @@ pub use status_config::{StatusConfig, WindowChange};
 
 pub(crate) use bounds::in_bounds;
 pub(crate) use end::{Asks, End};
-pub(crate) use pdu::{Data, LossCause, Payload, Pdu};
+pub(crate) use loss_cause::LossCause;
+pub(crate) use pdu::{Data, Payload, Pdu};
 pub(crate) use places::Places;
 pub(crate) use sdus::Sdus;
 

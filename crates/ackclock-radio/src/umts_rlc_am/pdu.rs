@@ -1,8 +1,8 @@
 //! PDUs that the two RLC entities exchange.
 
-use ackclock_link::Cause;
 use std::ops::Range;
 
+use super::loss_cause::LossCause;
 use super::sn::{SduNumber, Sn};
 use super::statuses::StatusRef;
 
@@ -50,34 +50,6 @@ impl Pdu {
     pub(crate) fn is_new(&self, new: Sn) -> bool {
         // Sequence numbers of retransmissions are at most a window below `new`.
         matches!(self, Self::Data(data) if data.sn.above(new) < Sn::MOST / 2)
-    }
-}
-
-/// Cause of the loss of an SDU, or of a PDU below the RLC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LossCause {
-    /// A PDU was sent as often as MaxDAT allows.
-    MaxDat,
-    /// The RLC entities were reset or re-established.
-    Reset,
-    /// The air interface lost a PDU.
-    Air,
-    /// The Iub interface lost a PDU, or the queue of the base station was full.
-    BaseStation,
-    /// A hand-over did not forward the data.
-    Handover,
-    /// The SDU was in the buffer for longer than the age limit.
-    Aged,
-}
-
-impl LossCause {
-    /// Cause of the event that reports the loss.
-    pub(super) const fn event(self) -> Cause {
-        match self {
-            Self::Handover => Cause::Handover,
-            Self::Aged => Cause::Aged,
-            Self::MaxDat | Self::Reset | Self::Air | Self::BaseStation => Cause::Medium,
-        }
     }
 }
 

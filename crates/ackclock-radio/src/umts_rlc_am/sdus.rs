@@ -9,7 +9,8 @@ use ackclock_link::outcomes::Outcomes;
 use ackclock_link::queue::{AnyQueue, Queue};
 use ackclock_link::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitions};
 
-use super::pdu::{LossCause, Payload};
+use super::loss_cause::LossCause;
+use super::pdu::Payload;
 use super::places::{Place, Places};
 use super::reordering::{Complete, Late, Reordering};
 use super::rlc::{BufferCounts, RlcConfig, RlcMode};

@@ -1,7 +1,7 @@
 //! STATUS PDUs: super-fields (TS 25.322 section 9.2.2.11) and their sizes.
 
+use super::loss_cause::LossCause;
 use super::missing::{LENGTH, Missing, MissingFormat, NUMBER, Room, TYPE};
-use super::pdu::LossCause;
 use super::sn::{SduNumber, Sn, SnSet};
 
 /// Super-fields of a STATUS PDU.

@@ -3,7 +3,8 @@
 use ackclock_core::{Span, Time};
 
 use super::discard::Discard;
-use super::pdu::{Data, LossCause, Payload};
+use super::loss_cause::LossCause;
+use super::pdu::{Data, Payload};
 use super::poll::{Polling, Sent};
 use super::sdus::Sdus;
 use super::segmentation::{Filled, Room, Shape};

@@ -16,8 +16,8 @@ use crate::active::Active;
 use crate::common_time::CommonTime;
 use crate::link_share::CapacityReports;
 use crate::plan::FlowPlan;
-use crate::tables::{FlowGroup, PathTable};
 use crate::traffic::Traffic;
+use crate::{FlowGroup, PathTable};
 use crate::{Measure, Progress, Tables};
 
 /// Builder of islands from the tables of a scenario.

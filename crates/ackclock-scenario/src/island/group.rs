@@ -11,7 +11,7 @@ use ackclock_tcp::{Receiver, ReceiverConfig, Relay, Sender, SenderRow, Workload,
 
 use crate::Tables;
 use crate::link_share::direction_of;
-use crate::tables::{FlowGroup, Headers, RelayTable};
+use crate::{FlowGroup, Headers, RelayTable};
 
 /// A group of flows whose components are parsed.
 pub(crate) struct Group {

@@ -30,12 +30,12 @@ use ackclock_scenario::{DiskFiles, Inputs, Scenario, Series, certainties, json_l
 use serde_json::json;
 
 use super::course::Course;
+use super::current::Current;
 use super::forward;
 use super::outputs::{self, Captures, Outputs, now, recording};
 use super::progress::{self, Progress};
 use super::publish;
 use super::requests::Requests;
-use super::running::Current;
 use super::text::Text;
 use super::web::WebControl;
 use super::{Args, Network, Watching};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ackclock_core::Streams;
 use ackclock_edge::{Changed, EdgeConfig};
@@ -10,39 +10,9 @@ use ackclock_link::{Change, Direction, Medium, Severed, Silence};
 use ackclock_live::control::Outage;
 use serde_json::{Value, json};
 
+use super::current::name;
 use super::live::Shared;
 use super::outputs::now;
-
-/// Current conditions of the link, and its interrupted directions.
-pub(super) struct Current {
-    /// Latest edge configuration, with all changes so far.
-    edge: EdgeConfig,
-    /// Number of changes so far. The processes of each change draw from separate random streams.
-    installed: u32,
-    /// End times of the current outages, indexed by direction.
-    interrupted: [Option<Instant>; 2],
-}
-
-impl Current {
-    pub(super) const fn new(edge: EdgeConfig) -> Self {
-        Self { edge, installed: 0, interrupted: [None; 2] }
-    }
-
-    /// Edge configuration with all changes so far, as JSON with every key. During an outage, `outage` has the remaining
-    /// seconds of each direction.
-    pub(super) fn conditions(&self) -> Result<String, String> {
-        let mut whole = self.edge.whole().map_err(|error| error.to_string())?;
-        let remaining = |direction: Direction| {
-            let end = self.interrupted[direction as usize]?;
-            Some((name(direction).to_owned(), json!(end.saturating_duration_since(now()).as_secs_f64())))
-        };
-        let outage: serde_json::Map<_, _> = Direction::BOTH.into_iter().filter_map(remaining).collect();
-        if !outage.is_empty() {
-            whole["outage"] = outage.into();
-        }
-        Ok(whole.to_string())
-    }
-}
 
 impl Shared {
     /// Applies all changes of conditions, or no change if one change is invalid. A direction in an outage changes when
@@ -121,14 +91,6 @@ impl Shared {
         self.of_plane(move |plane, _| {
             changes.into_iter().for_each(|(direction, change)| plane.change(direction, change))
         })
-    }
-}
-
-/// Name of the table with a direction's configuration.
-const fn name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Down => "down",
-        Direction::Up => "up",
     }
 }
 

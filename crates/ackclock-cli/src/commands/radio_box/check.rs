@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ackclock_box::config::Policy;
-use ackclock_box::daemon::{Options, STALE};
+use ackclock_box::config::{Policy, STALE};
+use ackclock_box::daemon::Options;
 use ackclock_box::machine::{self, Need};
 use ackclock_box::watch::{Watched, watch};
 use ackclock_core::Span;

@@ -1,7 +1,7 @@
 //! Prometheus metrics of a box.
 
-use ackclock_box::daemon::Report;
 use ackclock_box::maps::Counts;
+use ackclock_box::report::Report;
 use ackclock_box::subscribers::SubscriberReport;
 use ackclock_live::metrics::{Kind, Labels, Page};
 

@@ -1,10 +1,10 @@
 //! `ackclock box status` and `ackclock box top`: what is said about a running box.
 
 use ackclock_box::clip::Pins;
-use ackclock_box::daemon::Report;
 use ackclock_box::maps::Counts;
 use ackclock_box::observers::MOST_FLOWS;
 use ackclock_box::programs::{self, Program};
+use ackclock_box::report::Report;
 use ackclock_box::shares::Shares;
 use ackclock_box::subscribers::{MOST_CONNECTIONS, SubscriberReport};
 use ackclock_link::Side;

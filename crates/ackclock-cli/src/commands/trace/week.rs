@@ -7,7 +7,7 @@ use ackclock_import::formats::{Imported, Options, Towards};
 use ackclock_import::{Recording, Samples};
 use serde_json::{Value, json};
 
-use super::super::import::Treatment;
+use super::super::treatment::Treatment;
 use super::{read, say, write};
 use crate::failure::Failure;
 use crate::output;

@@ -2,18 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::packets::Packet;
-
-/// What the order of a file says about a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// Seen for the first time.
-    New,
-    /// A copy of an earlier packet: a capture on all interfaces sees a forwarded packet twice.
-    Repeated,
-    /// The clock was set back: the packet is older than earlier ones.
-    Back,
-}
+use super::packet::{Fate, Packet};
 
 /// Smallest step of the clock back, in seconds: capture threads swap neighbouring packets by less.
 const STEP_BACK: f64 = 0.1;

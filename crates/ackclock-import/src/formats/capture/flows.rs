@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
 
-use super::account::Fate;
-use super::packets::{Ended, Packet, Segment, each};
+use super::packet::{Fate, Packet, Segment};
+use super::packets::{Ended, each};
 use super::sender_clock::{Clock, Envelope, Ticks};
 use crate::formats::{Options, Towards};
 

@@ -26,6 +26,7 @@
 mod account;
 mod busy;
 mod flows;
+mod packet;
 mod packets;
 mod sender_clock;
 #[cfg(test)]
@@ -39,10 +40,11 @@ use crate::{Recording, Sample, Samples, TraceError};
 use ackclock_core::{Rate, Span};
 use ackclock_link::Loss;
 
-use account::{Account, Fate};
+use account::Account;
 use busy::Busy;
 use flows::{Chosen, Flows, Key};
-use packets::{FRAME, Packet, each};
+use packet::{FRAME, Fate, Packet};
+use packets::each;
 use sender_clock::{Clock, Ticks};
 
 use super::{Certainty, Form, Grade, Imported, Options};
