@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs, process, thread};
 
 use ackclock_box::clip::Pins;
-use ackclock_box::daemon::{Daemon, Options, STALE};
+use ackclock_box::config::STALE;
+use ackclock_box::daemon::{Daemon, Options};
 
 use crate::inside::inside;
 use crate::subscribers::policy;
