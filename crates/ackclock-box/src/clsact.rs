@@ -6,15 +6,15 @@
 use std::io;
 use std::mem::ManuallyDrop;
 
+use ackclock_netlink::{Message, Netlink, attribute, u32_at};
 use aya::programs::links::Link;
 use aya::programs::tc::{
     NlOptions, SchedClassifierLink, TcAttachOptions, TcError, TcHandle, qdisc_add_clsact,
 };
 use aya::programs::{ProgramError, SchedClassifier, TcAttachType};
 use nix::errno::Errno;
+use nix::libc;
 use nix::net::if_::if_nametoindex;
-
-use crate::netlink::{ACKNOWLEDGE, DUMP, Message, attribute, request, word};
 
 /// Priorities of a box's filters, in the order in which they are tried. The first is the most urgent one, so that no other
 /// filter hides a packet from the box; the kernel refuses it if filters of another kind have it. Filters without a
@@ -91,7 +91,8 @@ pub(crate) fn remove(interface: &str, is_added: bool) -> io::Result<()> {
     if !is_added || filters(index)? > 0 {
         return Ok(());
     }
-    match request(DELETE_QDISC, ACKNOWLEDGE, &about(index, QDISC, PARENT)) {
+    let delete = Message::new(libc::RTM_DELQDISC, 0, &about(index, QDISC, PARENT));
+    match Netlink::route()?.request(&[delete]) {
         // An interface that was recreated has no queue discipline.
         Err(error) if !MISSING.contains(&error.raw_os_error()) => Err(error),
         _ => Ok(()),
@@ -140,13 +141,14 @@ type Filter = (u16, TcHandle);
 
 /// Filters of one direction of an interface.
 fn listed(index: u32, hook: u32) -> io::Result<Vec<Filter>> {
-    let answer = request(LIST_FILTERS, DUMP, &about(index, 0, hook))?;
-    let filter = |(kind, body): &Message| {
-        let (handle, info) = (word(body, 8)?, word(body, 16)?);
+    let mut filters = Vec::new();
+    messages(index, hook, |body| {
+        let (handle, info) = (u32_at(body, 8)?, u32_at(body, 16)?);
         // The kernel lists a priority once more, with handle 0, for the chain of its filters.
-        (*kind == FILTER).then(|| ((info >> 16) as u16, TcHandle::from(handle)))
-    };
-    Ok(answer.iter().filter_map(filter).collect())
+        filters.push(((info >> 16) as u16, TcHandle::from(handle)));
+        Some(())
+    })?;
+    Ok(filters)
 }
 
 /// Filters of a hook in the order in which they see a packet: the number of a BPF program, and the name of the program or
@@ -156,17 +158,26 @@ fn listed(index: u32, hook: u32) -> io::Result<Vec<Filter>> {
 /// Fails if the kernel does not list the filters.
 pub(crate) fn programs(index: u32, kind: TcAttachType) -> io::Result<Vec<(Option<u32>, String)>> {
     let parent = if matches!(kind, TcAttachType::Ingress) { INGRESS } else { EGRESS };
-    let filters = request(LIST_FILTERS, DUMP, &about(index, 0, parent))?;
+    let mut programs = Vec::new();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
     // A message without options stands for all filters of a priority.
-    let program = |(_, filter): &Message| {
+    messages(index, parent, |filter| {
         let attributes = filter.get(20..)?;
         let (kind, options) = (attribute(attributes, KIND)?, attribute(attributes, OPTIONS)?);
-        let id = attribute(options, BPF_ID).and_then(|id| word(id, 0));
+        let id = attribute(options, BPF_ID).and_then(|id| u32_at(id, 0));
         let name = id.and_then(|_| attribute(options, BPF_NAME));
-        Some((id, text(name.unwrap_or(kind))))
-    };
-    Ok(filters.iter().filter(|(kind, _)| *kind == FILTER).filter_map(program).collect())
+        programs.push((id, text(name.unwrap_or(kind))));
+        Some(())
+    })?;
+    Ok(programs)
+}
+
+/// Reads the kernel's messages about the filters of one direction.
+fn messages(index: u32, hook: u32, mut read: impl FnMut(&[u8]) -> Option<()>) -> io::Result<()> {
+    let list = Message::list(libc::RTM_GETTFILTER, &about(index, 0, hook));
+    Netlink::route()?.list(list, |body| {
+        read(body);
+    })
 }
 
 // Numbers of linux/rtnetlink.h, linux/pkt_sched.h and linux/pkt_cls.h.
@@ -174,16 +185,13 @@ const KIND: u16 = 1;
 const OPTIONS: u16 = 2;
 const BPF_NAME: u16 = 7;
 const BPF_ID: u16 = 11;
-const DELETE_QDISC: u16 = 37;
-const FILTER: u16 = 44;
-const LIST_FILTERS: u16 = 46;
 const QDISC: u32 = 0xffff_0000;
 const PARENT: u32 = 0xffff_fff1;
 const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
 
 /// Content of a request about traffic control of an interface.
-const fn about(index: u32, handle: u32, parent: u32) -> [u32; 5] {
+fn about(index: u32, handle: u32, parent: u32) -> Vec<u8> {
     let (family, info) = (0, 0);
-    [family, index, handle, parent, info]
+    [family, index, handle, parent, info].map(u32::to_ne_bytes).concat()
 }

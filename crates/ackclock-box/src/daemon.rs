@@ -11,10 +11,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::clip::{Clip, Pins};
 use crate::config::Policy;
+use crate::devices::DeviceEvents;
 use crate::error::{BoxError, ClipError};
 use crate::files::{Files, pause};
 use crate::maps::{Counts, Knobs, Record};
-use crate::netlink::DeviceEvents;
 use crate::recent::{RecentDelays, RecentSums};
 use crate::report::Report;
 use crate::shares::Shares;

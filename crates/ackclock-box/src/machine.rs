@@ -12,10 +12,10 @@ use rustix::thread::{CapabilitySet, capabilities as capabilities_of};
 use serde::Serialize;
 
 use crate::clip::Clip;
+use crate::devices;
 use crate::error::ClipError;
 use crate::interface::index;
 use crate::names::{MOUNT, PINS, ROOT};
-use crate::netlink;
 use crate::pins::Folder;
 use crate::programs::Hooks;
 
@@ -46,7 +46,7 @@ pub fn interface(name: &str) -> Result<Interface, String> {
         return Err(format!("there is no interface `{name}`; there are {}", names.join(", ")));
     };
     // A file of sysfs may describe another namespace.
-    let kind = netlink::device(index).map_err(|error| format!("`{name}`: {error}"))?.kind;
+    let kind = devices::device(index).map_err(|error| format!("`{name}`: {error}"))?.kind;
     let Some((_, header)) = HEADERS.into_iter().find(|(known, _)| *known == kind) else {
         return Err(format!("`{name}` is a device of type {kind}, whose header has an unknown length"));
     };

@@ -6,7 +6,7 @@ use aya::programs::{ProgramError, SchedClassifier, TcAttachType, loaded_programs
 use serde::Serialize;
 
 use crate::names::PROGRAMS;
-use crate::{clsact, interface, netlink};
+use crate::{clsact, devices, interface};
 
 /// Program on an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -85,7 +85,7 @@ fn tcx(interface: &str, hook: &'static str, kind: TcAttachType) -> Result<Vec<Pr
 /// Programs that see the packets of an interface before the box that is attached there; all programs if there is no box.
 /// Programs that the kernel does not list for this user are missing.
 pub fn before_a_box(interface: &str) -> Vec<Program> {
-    let xdp = interface::index(interface).and_then(|index| netlink::device(index).ok()?.xdp).map(xdp_program);
+    let xdp = interface::index(interface).and_then(|index| devices::device(index).ok()?.xdp).map(xdp_program);
     let hooks = Hooks::of(interface).map(|hooks| hooks.programs).unwrap_or_default();
     let before =
         hooks.into_iter().flat_map(|hook| hook.into_iter().take_while(|program| !program.is_of_a_box()));

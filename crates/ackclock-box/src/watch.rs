@@ -9,11 +9,11 @@ use serde::Serialize;
 use crate::clip::Pins;
 use crate::config::Policy;
 use crate::daemon::{Daemon, Options};
+use crate::devices::{self, Device};
 use crate::error::BoxError;
 use crate::files::{Files, pause};
 use crate::interface;
 use crate::maps::Counts;
-use crate::netlink::{self, Device};
 use crate::programs::{self, Program};
 use crate::report::Report;
 use crate::shares::Shares;
@@ -110,5 +110,5 @@ impl Reading {
 fn device(interface: &str) -> Result<Device, BoxError> {
     let gone = |error: io::Error| BoxError::Interface(format!("`{interface}`: {error}"));
     let index = interface::index(interface).ok_or_else(|| gone(io::ErrorKind::NotFound.into()))?;
-    netlink::device(index).map_err(gone)
+    devices::device(index).map_err(gone)
 }

@@ -21,10 +21,10 @@ use nix::libc;
 use nix::net::if_::if_nametoindex;
 
 use crate::namespace::interface::{Interface, link};
-use crate::namespace::netlink::{Message, Netlink, attributes};
 use crate::namespace::tun::Tun;
 use crate::namespace::{DeviceCounters, Obstacle, Trying};
 use crate::plane_config::MOST_BYTES;
+use ackclock_netlink::{Message, Netlink, attributes};
 
 #[cfg(target_endian = "little")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/gateway.bpfel.o");

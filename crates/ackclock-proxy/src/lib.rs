@@ -14,7 +14,6 @@ pub mod http;
 pub mod kernel;
 pub mod listeners;
 pub mod names;
-mod netlink;
 pub mod pair;
 pub mod pipe;
 pub mod reports;

@@ -5,17 +5,11 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::AsRawFd;
 
-use nix::libc::{AF_INET, AF_INET6};
-use nix::sys::socket::{MsgFlags, recv, send};
+use ackclock_netlink::{Message, Netlink};
+use nix::libc::{self, AF_INET, AF_INET6};
 
-use crate::netlink::{Message, REQUEST, open, request, split_message};
-
-// Constants of `linux/rtnetlink.h`.
-const RTM_NEWROUTE: u16 = 24;
-const RTM_GETROUTE: u16 = 26;
-const RTA_DST: u16 = 1;
+/// Type of a route to another machine (`linux/rtnetlink.h`).
 const RTN_UNICAST: u8 = 1;
 /// Offset of `rtm_type` in `struct rtmsg`, and the length of the structure.
 const TYPE: usize = 7;
@@ -31,21 +25,15 @@ pub(crate) fn leave_machine(to: IpAddr) -> io::Result<bool> {
         IpAddr::V4(to) => (AF_INET, to.octets().to_vec()),
         IpAddr::V6(to) => (AF_INET6, to.octets().to_vec()),
     };
-    let mut body = vec![0; RTMSG];
+    let mut body = [0; RTMSG];
     body[0] = family as u8;
     body[1] = 8 * octets.len() as u8;
-    body.extend_from_slice(&(octets.len() as u16 + 4).to_ne_bytes());
-    body.extend_from_slice(&RTA_DST.to_ne_bytes());
-    body.extend_from_slice(&octets);
-    let (socket, mut answer) = (open()?, [0; 4096]);
-    send(socket.as_raw_fd(), &request(RTM_GETROUTE, REQUEST, &body), MsgFlags::empty())?;
-    let length = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-    match split_message(&answer[..length])? {
-        Some(Message { kind: RTM_NEWROUTE, body, .. }) if body.len() >= RTMSG => {
-            Ok(body[TYPE] == RTN_UNICAST)
-        }
-        _ => Err(io::ErrorKind::InvalidData.into()),
+    let request = Message::new(libc::RTM_GETROUTE, 0, &body).attribute(libc::RTA_DST, &octets);
+    let route = Netlink::route()?.ask(request)?;
+    if route.len() < RTMSG {
+        return Err(io::ErrorKind::InvalidData.into());
     }
+    Ok(route[TYPE] == RTN_UNICAST)
 }
 
 #[cfg(test)]

@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 
 use super::addresses::Pair;
 use super::forward::MOST_PORTS;
-use super::netlink::Netlink;
 use super::obstacle::{Obstacle, Trying};
 use super::refusals::Refusals;
 use super::relay::Entrance;
 use super::tun::{DeviceCounters, Tun};
 use crate::reach::Reach;
+use ackclock_netlink::Netlink;
 
 /// One end of the setup channel.
 #[derive(Debug)]

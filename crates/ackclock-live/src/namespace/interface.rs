@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use nix::libc;
 
 use super::addresses::{Prefix, v6};
-use super::netlink::{CREATE, Message, Netlink, attributes};
 use super::obstacle::{Obstacle, Trying};
+use ackclock_netlink::{CREATE, Message, Netlink, attributes};
 
 /// Point-to-point interface.
 #[derive(Clone, Debug, PartialEq, Eq)]

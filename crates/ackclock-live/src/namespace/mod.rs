@@ -36,7 +36,6 @@ mod inside;
 pub(crate) mod interface;
 mod keeper;
 pub mod needs;
-pub(crate) mod netlink;
 mod obstacle;
 mod plan;
 mod process;

@@ -19,11 +19,11 @@ use nix::sys::wait::waitpid;
 use super::addresses::Pair;
 use super::forward::{Forward, Forwarding};
 use super::interface::Interface;
-use super::netlink::Netlink;
 use super::obstacle::{Obstacle, Trying};
 use super::process::{FAILED, apart, say};
 use super::relay::Entrance;
 use crate::reach::redirect;
+use ackclock_netlink::Netlink;
 
 /// Port of the machine, and the port inside to which it leads.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use nix::net::if_::if_nametoindex;
 use nix::sys::stat::Mode;
 
 use super::interface::{Interface, attribute_of, link};
-use super::netlink::{Message, Netlink};
 use super::obstacle::{Obstacle, Trying};
+use ackclock_netlink::{Message, Netlink};
 
 /// A TUN device in the namespace in which it was opened. The device disappears when the last copy of its file is
 /// closed.

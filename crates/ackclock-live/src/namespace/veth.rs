@@ -11,8 +11,8 @@ use nix::libc;
 use nix::net::if_::{if_indextoname, if_nametoindex};
 
 use super::interface::{Interface, attribute_of, link};
-use super::netlink::{CREATE, Message, Netlink};
 use super::obstacle::{Obstacle, Trying};
+use ackclock_netlink::{CREATE, Message, Netlink};
 
 /// A veth pair with one end in the namespace in which it was created. The pair disappears with the namespace of either
 /// end.

@@ -30,8 +30,8 @@ use super::nftables::{
     number_compares, set,
 };
 use crate::namespace::interface::octets;
-use crate::namespace::netlink::{Message, Netlink};
 use crate::namespace::{Pair, v6};
+use ackclock_netlink::{Message, Netlink};
 
 /// Functions that the firewall table adds because the kernel lacks them in the table's namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use self::masquerade::Help;
 use crate::namespace::forward::Forward;
 use crate::namespace::interface::Interface;
-use crate::namespace::netlink::Netlink;
 use crate::namespace::relay::Entrance;
 use crate::namespace::router;
 use crate::namespace::tun::Tun;
 use crate::namespace::{Candidate, Obstacle, Pair, Trying, v6};
+use ackclock_netlink::Netlink;
 
 /// Networks that the inside of a link can reach.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use nix::libc;
 
 use crate::namespace::interface::octets;
-use crate::namespace::netlink::{Message, Netlink};
+use ackclock_netlink::{Message, Netlink};
 
 /// Firewall table of one IP version, for the inside of one link.
 pub(super) struct Table {

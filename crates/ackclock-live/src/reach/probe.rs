@@ -21,8 +21,8 @@ use super::trace::{Place, Step, Trace, ends};
 use super::{masquerade, routing};
 use crate::gso::{self, Header};
 use crate::namespace::interface::{Interface, octets};
-use crate::namespace::netlink::{Message, Netlink};
 use crate::namespace::tun::Tun;
+use ackclock_netlink::{Message, Netlink};
 
 /// End of a link, and this machine's interface towards the link.
 pub(super) struct Way<'a> {

@@ -33,8 +33,8 @@ use super::nftables::{
 };
 use crate::namespace::forward::Forward;
 use crate::namespace::interface::Interface;
-use crate::namespace::netlink::{Message, Netlink};
 use crate::namespace::{Obstacle, Pair, Trying};
+use ackclock_netlink::{Message, Netlink};
 
 /// Redirects forwarded ports in the network namespace of this process; the interface `link` leads across the link. The
 /// redirection exists as long as the returned socket.

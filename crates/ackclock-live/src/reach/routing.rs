@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use nix::libc;
 
 use crate::namespace::interface::{Interface, octets};
-use crate::namespace::netlink::{Message, Netlink, attributes};
+use ackclock_netlink::{Message, Netlink, attributes};
 
 /// Gateway for this machine's own packets to an address; `None` for an address in a directly connected network.
 ///

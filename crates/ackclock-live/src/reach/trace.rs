@@ -14,7 +14,7 @@ use super::nftables::{
     AFTER_DSTNAT, ELEMENT, META_IIF, REGISTER, Table, address_is, expression, interface, set,
 };
 use super::routing::{address, network};
-use crate::namespace::netlink::{Message, Netlink, attributes};
+use ackclock_netlink::{Message, Netlink, attributes};
 
 /// Trace of packets from and to the inside of a link. Dropping this value ends the trace.
 pub(super) struct Trace {
@@ -49,7 +49,7 @@ impl Trace {
     /// # Errors
     /// Returns the kernel's error if the kernel refuses the request.
     pub(super) fn begin(link: u32, inside: IpAddr) -> io::Result<Self> {
-        let reports = Netlink::netfilter_reports(libc::NFNLGRP_NFTRACE)?;
+        let reports = Netlink::netfilter_reports(libc::NFNLGRP_NFTRACE.cast_unsigned())?;
         let table = Table { name: format!("ackclock{link}probe"), link, inside };
         let _table = table.commit(table.traced())?;
         Ok(Self { reports, packets: BTreeMap::new(), _table })

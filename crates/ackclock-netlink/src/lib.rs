@@ -1,9 +1,12 @@
-//! Netlink requests to the kernel about addresses, routes and firewall rules. This module builds messages and checks
-//! acknowledgements.
+//! # ackclock-netlink
+//!
+//! Netlink requests to the kernel about interfaces, routes, traffic control and firewall rules. Builds messages, checks
+//! acknowledgements, and reads the attributes of answers.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
+use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
@@ -18,37 +21,37 @@ const DONE: u16 = 3;
 const HEADER: usize = 16;
 
 /// Flags of a request that creates an object, and fails if the object exists.
-pub(crate) const CREATE: u16 = 0x400 | 0x200;
+pub const CREATE: u16 = 0x400 | 0x200;
 
 /// Netlink request under construction.
 #[derive(Clone, Debug)]
-pub(crate) struct Message(Vec<u8>);
+pub struct Message(Vec<u8>);
 
 impl Message {
     /// Starts a request of this kind with the fixed part of its body. The kernel acknowledges the request.
-    pub(crate) fn new(kind: u16, flags: u16, body: &[u8]) -> Self {
+    pub fn new(kind: u16, flags: u16, body: &[u8]) -> Self {
         Self::bare(kind, flags | REQUEST | ACK, body)
     }
 
     /// Starts a request without acknowledgement: a message that begins or ends a batch.
-    pub(crate) fn bracket(kind: u16, body: &[u8]) -> Self {
+    pub fn bracket(kind: u16, body: &[u8]) -> Self {
         Self::bare(kind, REQUEST, body)
     }
 
     /// Starts a request for a list of objects.
-    pub(crate) fn list(kind: u16, body: &[u8]) -> Self {
+    pub fn list(kind: u16, body: &[u8]) -> Self {
         Self::bare(kind, REQUEST | DUMP, body)
     }
 
     /// Adds the fixed part of an attribute's value.
-    pub(crate) fn fixed(mut self, bytes: &[u8]) -> Self {
+    pub fn fixed(mut self, bytes: &[u8]) -> Self {
         self.0.extend(bytes);
         self.pad();
         self
     }
 
     /// Adds an attribute to the message.
-    pub(crate) fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
+    pub fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
         let length = (value.len() + 4) as u16;
         self.0.extend(length.to_ne_bytes());
         self.0.extend(kind.to_ne_bytes());
@@ -58,19 +61,19 @@ impl Message {
     }
 
     /// Adds a numeric attribute in network byte order, as the firewall expects.
-    pub(crate) fn number(self, kind: u16, value: u32) -> Self {
+    pub fn number(self, kind: u16, value: u32) -> Self {
         self.attribute(kind, &value.to_be_bytes())
     }
 
     /// Adds a text attribute, terminated by a zero byte.
-    pub(crate) fn text(self, kind: u16, value: &str) -> Self {
+    pub fn text(self, kind: u16, value: &str) -> Self {
         let mut bytes = value.as_bytes().to_vec();
         bytes.push(0);
         self.attribute(kind, &bytes)
     }
 
     /// Adds an attribute that contains nested attributes.
-    pub(crate) fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
+    pub fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
         let start = self.0.len();
         self.0.extend([0; 2]);
         self.0.extend((kind | NESTED).to_ne_bytes());
@@ -108,7 +111,7 @@ impl Message {
 
 /// Socket of one netlink family, bound to the network namespace in which the socket was opened.
 #[derive(Debug)]
-pub(crate) struct Netlink {
+pub struct Netlink {
     socket: OwnedFd,
     sequence: u32,
 }
@@ -127,28 +130,48 @@ impl AsRawFd for Netlink {
 }
 
 impl Netlink {
-    /// Opens a socket for interfaces, addresses and routes.
-    pub(crate) fn route() -> io::Result<Self> {
+    /// Opens a socket for interfaces, addresses, routes and traffic control.
+    ///
+    /// # Errors
+    /// Returns the kernel's error if the kernel has no rtnetlink.
+    pub fn route() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkRoute)
     }
 
     /// Opens a socket for the firewall.
-    pub(crate) fn netfilter() -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Returns the kernel's error if the kernel has no firewall.
+    pub fn netfilter() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkNetFilter)
     }
 
-    /// Opens a socket for the firewall's reports to a multicast group.
-    pub(crate) fn netfilter_reports(group: i32) -> io::Result<Self> {
-        let netlink = Self::netfilter()?;
-        bind(netlink.socket.as_raw_fd(), &NetlinkAddr::new(0, 1 << (group - 1)))?;
-        Ok(netlink)
+    /// Opens a socket for the kernel's reports to a multicast group about interfaces, addresses and routes.
+    ///
+    /// # Errors
+    /// Returns the kernel's error if the kernel has no rtnetlink.
+    pub fn route_reports(group: u32) -> io::Result<Self> {
+        Self::route()?.joined(group)
     }
 
-    /// Calls `report` with the body of each pending report, without waiting.
-    pub(crate) fn take(&self, mut report: impl FnMut(&[u8])) {
-        let mut buffer = vec![0; BUFFER];
-        while let Ok(length) = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
-            replies(&buffer[..length]).for_each(|(_, body)| report(body));
+    /// Opens a socket for the firewall's reports to a multicast group.
+    ///
+    /// # Errors
+    /// Returns the kernel's error if the kernel has no firewall.
+    pub fn netfilter_reports(group: u32) -> io::Result<Self> {
+        Self::netfilter()?.joined(group)
+    }
+
+    /// Calls `report` with the body of each pending report, without waiting. Returns whether the kernel dropped reports,
+    /// because too many were pending.
+    pub fn take(&self, mut report: impl FnMut(&[u8])) -> bool {
+        let (mut buffer, mut is_incomplete) = (vec![0; BUFFER], false);
+        loop {
+            match recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
+                Ok(length) => replies(&buffer[..length]).for_each(|(_, body)| report(body)),
+                Err(Errno::ENOBUFS) => is_incomplete = true,
+                Err(_) => return is_incomplete,
+            }
         }
     }
 
@@ -156,7 +179,7 @@ impl Netlink {
     ///
     /// # Errors
     /// Returns the kernel's error if the kernel refuses the request.
-    pub(crate) fn ask(&mut self, request: Message) -> io::Result<Vec<u8>> {
+    pub fn ask(&mut self, request: Message) -> io::Result<Vec<u8>> {
         self.send(&[request])?;
         let mut buffer = vec![0; BUFFER];
         let mut answer = None;
@@ -177,7 +200,7 @@ impl Netlink {
     ///
     /// # Errors
     /// Returns the first error if the kernel refuses a request.
-    pub(crate) fn request(&mut self, messages: &[Message]) -> io::Result<()> {
+    pub fn request(&mut self, messages: &[Message]) -> io::Result<()> {
         self.send(messages)?;
         let mut awaited = messages.iter().filter(|message| message.wants_ack()).count();
         let mut buffer = vec![0; BUFFER];
@@ -196,7 +219,7 @@ impl Netlink {
     ///
     /// # Errors
     /// Returns the kernel's error if the kernel refuses the request.
-    pub(crate) fn list(&mut self, request: Message, mut entry: impl FnMut(&[u8])) -> io::Result<()> {
+    pub fn list(&mut self, request: Message, mut entry: impl FnMut(&[u8])) -> io::Result<()> {
         self.send(&[request])?;
         let mut buffer = vec![0; BUFFER];
         loop {
@@ -215,6 +238,11 @@ impl Netlink {
         Ok(Self { socket, sequence: 0 })
     }
 
+    fn joined(self, group: u32) -> io::Result<Self> {
+        bind(self.socket.as_raw_fd(), &NetlinkAddr::new(0, 1 << (group - 1)))?;
+        Ok(self)
+    }
+
     fn send(&mut self, messages: &[Message]) -> io::Result<()> {
         let mut bytes = Vec::new();
         for message in messages {
@@ -227,7 +255,8 @@ impl Netlink {
 
     fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
         let length = recv(self.socket.as_raw_fd(), buffer, MsgFlags::empty())?;
-        Ok(&buffer[..length])
+        // The end of an answer without any message would be awaited forever.
+        if length < HEADER { Err(io::ErrorKind::InvalidData.into()) } else { Ok(&buffer[..length]) }
     }
 }
 
@@ -252,7 +281,7 @@ fn replies(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// Attribute kind and value of each attribute in the variable part of a message.
-pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(bytes.get(0..2)?.try_into().ok()?));
         let kind = u16::from_ne_bytes(bytes.get(2..4)?.try_into().ok()?);
@@ -260,6 +289,21 @@ pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some((kind & !NESTED, value))
     })
+}
+
+/// Value of the first attribute of this kind in the variable part of a message.
+pub fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    attributes(bytes).find(|&(kind, _)| kind == wanted).map(|(_, value)| value)
+}
+
+/// Reads the 32-bit number at an offset.
+pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Reads the 64-bit number at an offset.
+pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Error code of a kernel reply; an acknowledgement has error code zero.
