@@ -1,4 +1,5 @@
-//! Profiles of links: named delays, rates and losses, each in a file with the source of its numbers.
+//! Profiles of links: named delays, rates and losses, each in a file with the source of its numbers. A profile is a link
+//! for programs, a preset the defaults of a scenario; no name is that of both.
 
 use ackclock_core::{Rate, Span};
 use ackclock_import::Recording;
@@ -30,7 +31,7 @@ static PROFILES: &[Profile] = profiles![
     "3g",
     "4g-slow",
     "4g-fast",
-    "lte",
+    "4g-lte",
     "dsl",
     "cable",
     "geo",
@@ -170,11 +171,15 @@ fn notes(profile: &Profile) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ackclock_scenario::presets::PRESETS;
+
     use super::*;
 
     #[test]
     fn every_profile_says_its_numbers_and_where_they_come_from() {
         for profile in PROFILES {
+            let is_preset = PRESETS.iter().any(|preset| preset.name == profile.name);
+            assert!(!is_preset, "{} is a preset with another meaning", profile.name);
             profile.text.parse::<Table>().unwrap_or_else(|error| panic!("{}: {error}", profile.name));
             assert!(profile.rate("down").is_some() && profile.rate("up").is_some(), "{}", profile.name);
             assert!(profile.rtt().is_some() != profile.law().is_some(), "{}", profile.name);

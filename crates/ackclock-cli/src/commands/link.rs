@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// Command to run, after `--` if it has options. The default command is your shell.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<OsString>,
-    /// Take the conditions of a named link, such as 3g or lte, in place of UP and DOWN (`ackclock list profiles`).
+    /// Take the conditions of a named link, such as 3g or 4g-lte, in place of UP and DOWN (`ackclock list profiles`).
     /// Other options override values of the profile.
     #[arg(long, value_name = "NAME", conflicts_with = "scenario", value_parser = profiles::parse)]
     profile: Option<Profile>,
