@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::Errors;
-use crate::loss::with_errors;
+use crate::lossy::with_errors;
 use crate::medium::{Fate, Medium, Transmission};
 use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, Nominal};
 
