@@ -13,6 +13,7 @@ mod chance;
 mod changed;
 mod config;
 mod copies;
+mod coupled_marks;
 mod edge;
 mod flow_table;
 mod handover;

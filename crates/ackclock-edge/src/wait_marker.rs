@@ -26,6 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
+use crate::coupled_marks::CoupledMarks;
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
 
 /// Marks packets on arrival with the probability that their wait exceeds a target (after L4Span, CoNEXT 2025).
@@ -87,8 +88,6 @@ impl RegulatorConfig for Config {
 
 /// Weight of a new measurement of the rate.
 const GAIN: f64 = 1.0 / 8.0;
-/// Coupling factor between scalable and classic signals (RFC 9332 section 4.1).
-const COUPLING: f64 = 2.0;
 
 struct WaitMarker {
     config: Config,
@@ -98,14 +97,13 @@ struct WaitMarker {
     busy: Option<(Time, u64)>,
     /// Last departure, or the arrival at an empty queue.
     last: Time,
-    /// Sums of probabilities that have not become signals, for scalable and classic packets.
-    sums: [f64; 2],
+    marks: CoupledMarks,
     output: VecDeque<Output>,
 }
 
 impl WaitMarker {
     fn new(config: Config) -> Self {
-        Self { config, rate: None, busy: None, last: Time::ZERO, sums: [0.0; 2], output: VecDeque::new() }
+        Self { config, rate: None, busy: None, last: Time::ZERO, marks: CoupledMarks::default(), output: VecDeque::new() }
     }
 
     /// Probability that a packet that arrives behind `bytes` waits longer than the target.
@@ -133,16 +131,6 @@ impl WaitMarker {
             }
         });
     }
-
-    /// Selects packets of a class with a probability, at equal distances.
-    fn selects(&mut self, class: usize, probability: f64) -> bool {
-        self.sums[class] += probability;
-        let selects = self.sums[class] > 1.0;
-        if selects {
-            self.sums[class] -= 1.0;
-        }
-        selects
-    }
 }
 
 impl Regulator for WaitMarker {
@@ -154,12 +142,11 @@ impl Regulator for WaitMarker {
         if !segment.has_data() {
             return Verdict::Forward;
         }
-        let scalable = self.probability(now, bytes);
-        let classic = (scalable / COUPLING) * (scalable / COUPLING);
+        let probability = self.probability(now, bytes);
         match segment.ecn {
-            Ecn::Ect1 if self.selects(0, scalable) => Verdict::MarkCe,
-            Ecn::Ect0 if self.selects(1, classic) => Verdict::MarkCe,
-            Ecn::NotEct if self.config.not_ect == NotEct::Drop && self.selects(1, classic) => Verdict::Drop,
+            Ecn::Ect1 if self.marks.scalable(probability) => Verdict::MarkCe,
+            Ecn::Ect0 if self.marks.classic(probability) => Verdict::MarkCe,
+            Ecn::NotEct if self.config.not_ect == NotEct::Drop && self.marks.classic(probability) => Verdict::Drop,
             _ => Verdict::Forward,
         }
     }

@@ -72,6 +72,8 @@ fn forecast() -> Vec<Value> {
         json!({"assumed_scale": 7}),
         json!({"scope": "flow", "assumed_scale": 7, "reserve": 0}),
         json!({"scope": "queue", "min_window": 1, "updates": 0.0, "assumed_scale": 0}),
+        json!({"act": "mark"}),
+        json!({"act": "both", "assumed_scale": 7}),
     ]
 }
 

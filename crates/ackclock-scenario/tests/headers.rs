@@ -43,8 +43,10 @@ fn a_regulator_of_acks_leaves_an_encrypted_flow_alone() {
 #[test]
 fn a_marker_acts_on_an_encrypted_flow() {
     let sets = [r#"flow.0.sender={ kind = "cubic", ecn = "on" }"#, "edge.regulator=wait-marker"];
+    let forecast = [sets[0], r#"edge.regulator={ kind = "forecast", act = "mark" }"#];
     let drops = [r#"edge.regulator={ kind = "wait-marker", not_ect = "drop" }"#];
     let alone = queue(&[]);
+    assert!(queue(&forecast) < alone / 3.0);
     assert!(queue(&sets) < alone / 3.0);
     assert!(queue(&drops) < alone / 3.0);
 }

@@ -97,3 +97,32 @@ fn a_marker_by_the_predicted_wait_keeps_the_queue_of_prague_short() {
     assert!(short < 20.0 && short < long / 4.0, "{short} {long}");
     assert!(goodput(&marked, 0) > 0.8 * goodput(&none, 0), "{} {}", goodput(&marked, 0), goodput(&none, 0));
 }
+
+/// The forecast by marks keeps the queue of Prague short and fills the link, steady or varying.
+#[test]
+fn a_forecast_that_marks_keeps_the_queue_of_prague_short_and_fills_the_link() {
+    let varying = r#"edge.down={ kind = "variable", rate = "u(20Mbit/s, 5.77Mbit/s)", delay = "5ms", redraw = "interval(100ms)" }"#;
+    for act in ["mark", "both"] {
+        let set = format!(r#"edge.regulator={{ kind = "forecast", act = "{act}" }}"#);
+        for (link, most_ms) in [("edge.down.delay=5ms", 20.0), (varying, 40.0)] {
+            let sets = ["edge.queue=drop-tail", link];
+            let (none, marked) = (result(LINK, &sets), result(LINK, &[sets[0], sets[1], &set]));
+            let [long, short] = [&none, &marked].map(|result| result.bottleneck.queue_ms.mean.unwrap());
+            assert!(short < most_ms && short < long / 4.0, "{act}, {link}: {short} {long}");
+            let filled = marked.bottleneck.utilisation.unwrap();
+            assert!(filled > 0.9, "{act}, {link}: {filled}");
+        }
+    }
+}
+
+/// With `act = "both"`, marks tell the forecast to Prague and windows to CUBIC without ECN.
+#[test]
+fn a_forecast_that_marks_and_advertises_windows_regulates_each_sender() {
+    let with = |act: &str| {
+        let set = format!(r#"edge.regulator={{ kind = "forecast", scope = "queue", act = "{act}" }}"#);
+        result(&[LINK, CLASSIC].concat(), &["edge.queue=drop-tail", "edge.down.rate=10Mbit/s", &set])
+    };
+    let p95 = |act| with(act).bottleneck.queue_ms.p95.unwrap();
+    let (mark, both) = (p95("mark"), p95("both"));
+    assert!(both < mark / 2.0, "{both} {mark}");
+}

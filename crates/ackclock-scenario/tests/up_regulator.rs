@@ -17,6 +17,8 @@ const TABLES: &[&str] = &[
     "{ kind = \"wrb\", safety = \"100ms\" }",
     "\"forecast\"",
     "{ kind = \"forecast\", scope = \"queue\", reserve = 2 }",
+    "{ kind = \"forecast\", act = \"mark\" }",
+    "{ kind = \"forecast\", act = \"both\" }",
     "\"ack-rate-control\"",
     "{ kind = \"ack-rate-control\", alpha = 0.5 }",
     "\"wait-marker\"",

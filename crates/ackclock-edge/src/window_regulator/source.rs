@@ -12,7 +12,7 @@ use ackclock_core::{Seq, Span, Time};
 use ackclock_observe::estimate::WindowedMin;
 
 /// Wired RTT that is assumed before the first measurement.
-const UNKNOWN: Span = Span::from_millis(100);
+pub(super) const UNKNOWN: Span = Span::from_millis(100);
 /// Minimum of the difference between RTO and smoothed RTT (Linux: `TCP_RTO_MIN`), and of the probe timeout (RFC 8985
 /// section 7.2, with one delayed ACK), seconds.
 const LEAST_TIMEOUT: f64 = 0.2;

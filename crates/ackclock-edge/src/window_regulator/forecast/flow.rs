@@ -5,7 +5,7 @@ pub(super) mod turns;
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Flags, Segment, Seq, Span, Time};
+use ackclock_core::{Ecn, Flags, Segment, Seq, Span, Time};
 use ackclock_link::{Cause, LinkView, Observation};
 
 use budget::Look;
@@ -16,7 +16,7 @@ use super::released::Released;
 use super::repair::Repair;
 use super::shares::{QUIET, Share};
 use super::updates::{SHORT, Updates};
-use super::{Config, Shared};
+use super::{Act, Config, Shared};
 use crate::window_regulator::dequeued::{AckKind, Count};
 use crate::window_regulator::source::{Arrival, Source};
 use crate::window_regulator::{Advertiser, tells_a_window};
@@ -66,6 +66,8 @@ pub(super) struct Flow {
     /// Mean lag of the advertised right edge behind its target, bytes.
     untold: f64,
     released: Released,
+    /// Whether marks tell the forecast to the sender, so that its window is not limited.
+    is_marked: bool,
     /// Delay from an advertised right edge to its effect at an observed queue.
     horizon: Option<Span>,
     /// Index of the flow in the regulator's list of flows.
@@ -94,6 +96,7 @@ impl Flow {
             updates: Updates::default(),
             untold: 0.0,
             released: Released::default(),
+            is_marked: false,
             horizon: None,
             place,
             takes_turns: false,
@@ -188,7 +191,22 @@ impl Flow {
         if segment.flags.intersects(Flags::FIN) {
             shared.shares.on_ended(now, &mut self.share);
         }
-        Verdict::Forward
+        self.mark(now, segment, view, shared)
+    }
+
+    /// Verdict on data of an ECN-capable sender, whose marks tell the forecast.
+    fn mark(&mut self, now: Time, segment: &Segment, view: LinkView, shared: &mut Shared) -> Verdict {
+        self.is_marked |= shared.config.act == Act::Both && segment.has_data() && segment.ecn != Ecn::NotEct;
+        if !self.is_marked {
+            return Verdict::Forward;
+        }
+        let wired = shared.link.served_in(now, self.source.wired());
+        let target = self.total(now, shared) - wired;
+        let verdict = shared.marks.verdict(now, segment, view, target);
+        if shared.marks.are_recent(now) {
+            shared.window_limited_at = now;
+        }
+        verdict
     }
 
     /// Processes a data segment that is not a SYN.

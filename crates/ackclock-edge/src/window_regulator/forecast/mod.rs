@@ -43,6 +43,8 @@
 //! part of this `B` beyond `r loop` is at most the buffer. Senders that loss limits are released. Window updates and held ACKs are not used with an observing
 //! bearer, because departures and idle times become known too late.
 //!
+//! With the key `act`, congestion marks tell the forecast to ECN-capable senders instead of windows (`marks.rs`).
+//!
 //! ## Differences from the source
 //! The forecast regulator has no source to differ from.
 //!
@@ -56,6 +58,7 @@ mod air;
 mod flow;
 mod gain;
 mod link_state;
+mod marks;
 mod pace;
 mod released;
 mod repair;
@@ -75,6 +78,7 @@ use crate::{Allowance, FlowContext, Output, Regulator, RegulatorConfig, Scope, V
 use flow::Flow;
 use flow::turns::Turns;
 use link_state::LinkState;
+use marks::{MarkingForecast, Marks};
 use released::ShortQueue;
 use shares::Shares;
 
@@ -85,6 +89,9 @@ pub(crate) struct Config {
     /// Flows that share a link and its forecast: the flows of a `user`, or all flows of a `queue`. With the scope
     /// `flow`, each flow has a separate link.
     pub(crate) scope: Scope,
+    /// Signal that tells the forecast to senders: "window" (advertised windows), "mark" (congestion marks, for
+    /// ECN-capable senders only; reads no headers), or "both" (marks to ECN-capable senders, windows to the others).
+    pub(crate) act: Act,
     /// Target share of time in which the link is idle although a sender has data. A smaller share of idle time costs
     /// delay.
     pub(crate) idle: f64,
@@ -108,10 +115,23 @@ pub(crate) struct Config {
     pub(crate) assumed_scale: Option<u8>,
 }
 
+/// Signal that tells the forecast to senders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Act {
+    /// Advertised windows.
+    Window,
+    /// Congestion marks. Senders that are not ECN-capable are not regulated.
+    Mark,
+    /// Congestion marks to ECN-capable senders, and advertised windows to the others.
+    Both,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
             scope: Scope::User,
+            act: Act::Window,
             idle: 0.005,
             delay: Span::from_millis(10),
             packets: 5,
@@ -155,11 +175,18 @@ const LONGEST: Span = Span::from_secs(10);
 
 impl RegulatorConfig for Config {
     fn needs_handshake(&self) -> bool {
-        true
+        self.act != Act::Mark
     }
 
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
-        Some(Box::new(Forecast::new(self.clone())))
+        Some(match self.act {
+            Act::Mark => Box::new(MarkingForecast::new(self)),
+            Act::Window | Act::Both => Box::new(Forecast::new(self.clone())),
+        })
+    }
+
+    fn reads_headers(&self) -> bool {
+        self.act != Act::Mark
     }
 
     fn scope(&self) -> Scope {
@@ -167,11 +194,14 @@ impl RegulatorConfig for Config {
     }
 
     fn allows(&self) -> bool {
-        true
+        self.act == Act::Window
     }
 
     fn observes(&self, _: Side) -> Result<Left, &'static str> {
-        Ok(Left::Certain)
+        match self.act {
+            Act::Window => Ok(Left::Certain),
+            Act::Mark | Act::Both => Err("it marks packets in a queue of its own; an observing bearer has none"),
+        }
     }
 }
 
@@ -190,6 +220,7 @@ struct Shared {
     /// Additional delay until departures from an observed queue become known.
     late: Span,
     short: ShortQueue,
+    marks: Marks,
     output: VecDeque<Output>,
 }
 
@@ -220,6 +251,7 @@ impl Forecast {
                 observed: false,
                 late: Span::ZERO,
                 short: ShortQueue::default(),
+                marks: Marks::default(),
                 output: VecDeque::new(),
             },
             slots: BTreeMap::new(),

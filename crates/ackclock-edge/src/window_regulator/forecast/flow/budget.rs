@@ -54,7 +54,7 @@ impl Flow {
     }
 
     /// Total budget of all flows, bytes.
-    fn total(&self, now: Time, shared: &mut Shared) -> f64 {
+    pub(super) fn total(&self, now: Time, shared: &mut Shared) -> f64 {
         let payload = f64::from(self.advertiser.accounts.payload());
         let packets = f64::from(shared.config.packets) * shared.shares.root();
         self.served(now, shared) + packets * payload
@@ -68,8 +68,12 @@ impl Flow {
         shared.link.forecast(shared.seen(now), horizon, self.air.span(), yields)
     }
 
-    /// Returns whether the sender is released from regulation.
+    /// Returns whether the sender is released from regulation, because limiting its window is useless, or because marks
+    /// regulate it.
     pub(super) fn is_released(&self, shared: &Shared) -> bool {
+        if self.is_marked {
+            return true;
+        }
         let usual = shared.link.usually_in(self.round_trip());
         self.released.is_due(&self.advertiser.accounts, usual, shared)
     }
