@@ -61,9 +61,10 @@ RIVALS = (
     Rival("CUBIC, forecast", CUBIC, 'regulator = "forecast"'),
 )
 HIDDEN = 'headers = "encrypted"\nacks = { kind = "delayed", count = 10, timeout = "25ms" }'
+MARKS = 'regulator = { kind = "forecast", act = "mark" }'
 QUIC = (
     Rival("nothing", CUBIC, flow=HIDDEN),
-    Rival("`forecast`, which cannot act", CUBIC, 'regulator = "forecast"', flow=HIDDEN),
+    Rival("`forecast` by windows, which cannot act", CUBIC, 'regulator = "forecast"', flow=HIDDEN),
     Rival("short queue, 50 packets", CUBIC, "", "50p", flow=HIDDEN),
     Rival("age limit of 150 ms", CUBIC, 'age_limit = "150ms"', flow=HIDDEN),
     Rival("CoDel", CUBIC, 'queue = "codel"', flow=HIDDEN),
@@ -71,6 +72,8 @@ QUIC = (
     Rival("drop early", CUBIC, 'regulator = { kind = "wait-marker", not_ect = "drop" }', flow=HIDDEN),
     Rival("mark, CUBIC with ECN", ECN, 'regulator = "wait-marker"', flow=HIDDEN),
     Rival("mark, Prague", '"prague"', 'regulator = "wait-marker"', flow=HIDDEN),
+    Rival("mark by `forecast`, Prague", '"prague"', MARKS, flow=HIDDEN),
+    Rival("mark by `forecast`, CUBIC with ECN", ECN, MARKS, flow=HIDDEN),
     Rival("mark by DualPI2, Prague", '"prague"', 'queue = "dualpi2"', flow=HIDDEN),
     Rival("nothing, BBRv3", '"bbr3"', flow=HIDDEN),
 )

@@ -104,7 +104,7 @@ fn a_forecast_that_marks_keeps_the_queue_of_prague_short_and_fills_the_link() {
     let varying = r#"edge.down={ kind = "variable", rate = "u(20Mbit/s, 5.77Mbit/s)", delay = "5ms", redraw = "interval(100ms)" }"#;
     for act in ["mark", "both"] {
         let set = format!(r#"edge.regulator={{ kind = "forecast", act = "{act}" }}"#);
-        for (link, most_ms) in [("edge.down.delay=5ms", 20.0), (varying, 40.0)] {
+        for (link, most_ms) in [("edge.down.delay=5ms", 30.0), (varying, 40.0)] {
             let sets = ["edge.queue=drop-tail", link];
             let (none, marked) = (result(LINK, &sets), result(LINK, &[sets[0], sets[1], &set]));
             let [long, short] = [&none, &marked].map(|result| result.bottleneck.queue_ms.mean.unwrap());
