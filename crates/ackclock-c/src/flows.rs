@@ -49,6 +49,9 @@ impl Flows {
         };
         let component = Component::from(value.map_err(|error| format!("regulator: {error}"))?);
         let config = component.config(&REGULATORS).map_err(|error| error.under("regulator").to_string())?;
+        if config.ack_filter().is_some() {
+            return Err("regulator: a filter of ACKs is part of a queue of ackclock's".to_owned());
+        }
         Ok(Self {
             config: Arc::clone(config),
             flows: BTreeMap::new(),

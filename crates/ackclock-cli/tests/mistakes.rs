@@ -113,7 +113,7 @@ const SCENARIOS: &[Row] = &[
     (
         &["run", "one.toml", "--set", "edge.regulator=my-pacer"],
         2,
-        "wait-marker; a class in Python has its name only in Python: run the scenario with `ackclock.run`, see docs/how-to/python-classes.md",
+        "zhuge; a class in Python has its name only in Python: run the scenario with `ackclock.run`, see docs/how-to/python-classes.md",
     ),
     (
         &["run", "one.toml", "--set", "flow.sender=my-congestion-control"],

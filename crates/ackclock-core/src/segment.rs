@@ -11,7 +11,8 @@ use std::ops::{Deref, DerefMut};
 
 pub use self::acc_ecn::{AccEcn, EctField};
 use self::bits::{
-    BLOCK_COUNT, CORRUPT, HAS_ACC_ECN, HAS_OTHER_OPTIONS, HAS_PACKET, HAS_TIMESTAMPS, NO_SHIFT, OPAQUE, SHIFT,
+    BLOCK_COUNT, CORRUPT, ENCRYPTED, HAS_ACC_ECN, HAS_OTHER_OPTIONS, HAS_PACKET, HAS_TIMESTAMPS, NO_SHIFT,
+    OPAQUE, SHIFT,
 };
 pub use self::flags::{Ecn, Flags};
 pub use self::options::{
@@ -289,6 +290,16 @@ impl Segment {
         self.head.scale & CORRUPT != 0
     }
 
+    /// Encrypts the transport header, as QUIC does: only the ends of the connection can read it.
+    pub const fn encrypt(&mut self) {
+        self.head.scale |= ENCRYPTED;
+    }
+
+    /// Whether only the ends of the connection can read the transport header.
+    pub const fn is_encrypted(&self) -> bool {
+        self.head.scale & ENCRYPTED != 0
+    }
+
     /// Sets the flow number and the raw bytes' identifier of a real packet.
     pub const fn identify(&mut self, flow: FlowId, packet: PacketId) {
         self.head.flow = flow;
@@ -457,7 +468,7 @@ mod tests {
     #[test]
     fn each_mark_is_apart_from_the_others() {
         type Mark = (fn(&mut Segment), fn(&Segment) -> String);
-        let marks: [Mark; 8] = [
+        let marks: [Mark; 9] = [
             (
                 |one| one.push_sack(SackBlock { left: Seq(1), right: Seq(2) }),
                 |one| format!("{:?}", one.sack()),
@@ -469,6 +480,7 @@ mod tests {
             (|one| one.set_repair(Repair::FastRetransmit), |one| format!("{:?}", one.repair())),
             (|one| one.set_repair(Repair::Timeout), |one| format!("{:?}", one.repair())),
             (Segment::corrupt, |one| format!("{:?}", one.is_corrupt())),
+            (Segment::encrypt, |one| format!("{:?}", one.is_encrypted())),
             (|one| one.set_scale(Some(14)), |one| format!("{:?}", one.scale())),
             (
                 |one| one.identify(FlowId(0), PacketId { slot: 3, generation: 1 }),

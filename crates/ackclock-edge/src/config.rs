@@ -261,12 +261,13 @@ impl EdgeConfig {
         let (bearer, links) = (self.bearer()?, self.links()?);
         let nominal = |direction| bearer.nominal(direction, &links, files);
         let (capacity, classes) = &self.down_capacities(self.of_user(nominal(Direction::Down)?), around);
-        let down = &self.plan(Direction::Down, *capacity, streams)?;
-        let nominal = nominal(Direction::Up)?;
         let up_regulator = self.up_regulator()?;
+        let down = self.plan(Direction::Down, *capacity, streams)?;
+        let down = &down.filtering_acks(up_regulator.and_then(|regulator| regulator.ack_filter()));
+        let nominal = nominal(Direction::Up)?;
         let up_buffer = self.up_buffer.or(up_regulator.map(|_| self.buffer));
         let capacity = up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
-        let up = &self.plan(Direction::Up, capacity, streams)?;
+        let up = &self.plan(Direction::Up, capacity, streams)?.filtering_acks(regulator.ack_filter());
         let follows = if let Size::Bdp(times) = self.buffer { Some(times) } else { None };
         let context = BearerContext { down, up, classes, follows, meaning: self.meaning(), streams, files };
         let observes = bearer.observes().and_then(|side| regulator.observes(side).ok());

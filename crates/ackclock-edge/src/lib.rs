@@ -4,6 +4,7 @@
 //! regulator serves one flow, one user or one queue. The same [`Edge`] runs in simulation, in emulated links and in a
 //! gateway. Each regulator is implemented in one file; [`REGULATORS`] lists all regulators.
 
+mod ack_filter;
 mod ack_rate_control;
 mod ack_regulator;
 mod age_limit;
@@ -31,6 +32,7 @@ mod steering;
 mod step;
 mod wait_marker;
 mod window_regulator;
+mod zhuge;
 
 pub use ack_regulator::AckRegulator;
 pub use age_limit::AgeLimit;

@@ -16,7 +16,7 @@ use ackclock_radio::{
 
 use crate::regulator::RegulatorConfig;
 use crate::window_regulator::{forecast, wrb, wrd, wrs};
-use crate::{ack_rate_control, ack_regulator, none, rnf, snoop, steering, wait_marker};
+use crate::{ack_filter, ack_rate_control, ack_regulator, none, rnf, snoop, steering, wait_marker, zhuge};
 
 ackclock_core::registry! {
     /// Registry of all links.
@@ -64,12 +64,14 @@ ackclock_core::registry! {
         "none" => none::None,
         "ack-regulator" => ack_regulator::Config,
         "ack-rate-control" => ack_rate_control::Config,
+        "ack-filter" => ack_filter::Config,
         "snoop" => snoop::Config,
         "wrs" => wrs::Config,
         "wrd" => wrd::Config,
         "wrb" => wrb::Config,
         "forecast" => forecast::Config,
         "wait-marker" => wait_marker::Config,
+        "zhuge" => zhuge::Config,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ackclock_core::{FlowId, Segment, Time};
+use ackclock_link::queue::AckFilter;
 use ackclock_link::{Base, Cause, Departures, Left, LinkView, Observation, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -209,6 +210,11 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
     /// Returns whether the regulators give an [`Allowance`](Regulator::allowance).
     fn allows(&self) -> bool {
         false
+    }
+
+    /// Returns the filter of ACKs that the queues of the opposite direction get.
+    fn ack_filter(&self) -> Option<AckFilter> {
+        None
     }
 
     /// Event at which data counts as departed, for a bearer that only observes a queue from `side`.

@@ -346,7 +346,7 @@ impl Regulator for Snoop {
                 self.leave_to_source(segment.seq);
             }
             // A packet lost on the radio has departed from the queue, and no later event reports its loss to the agent.
-            Cause::Medium | Cause::Outage | Cause::Handover => self.departed(now, segment),
+            Cause::Medium | Cause::Outage | Cause::Handover | Cause::Filtered => self.departed(now, segment),
         }
     }
 

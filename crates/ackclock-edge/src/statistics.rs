@@ -86,8 +86,12 @@ impl EdgeStatistics {
         }
     }
 
-    /// Counts a segment that was lost in a queue or on the radio.
+    /// Counts a segment that was lost in a queue or on the radio, or dropped by a regulator's filter of ACKs.
     pub(crate) fn on_dropped(&mut self, direction: Direction, cause: Cause) {
+        if cause == Cause::Filtered {
+            self.discarded[direction as usize] += 1;
+            return;
+        }
         match direction {
             Direction::Down => self.dropped += 1,
             Direction::Up => self.dropped_up += 1,

@@ -6,7 +6,7 @@ use ackclock_core::{Copied, Ecn, Flags, FlowId, Port, Rate, Segment, Seq, Sink, 
 use ackclock_edge::{
     Edge, EdgeConfig, FlowContext, Output, RADIO, Regulator, RegulatorConfig, Surroundings, Verdict, WIRED,
 };
-use ackclock_link::queue::{DropTail, Queue};
+use ackclock_link::queue::{Choose, DropTail, Queue};
 use ackclock_link::{
     BufferMeaning, Capacity, Cause, Change, Constant, Direction, LinkView, Load, NoFiles, PlainBearer,
     SerialLink,
@@ -122,6 +122,7 @@ impl Queue for Forgetful {
             fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
             fn oldest(&self) -> Time;
             fn remove_oldest(&mut self, now: Time) -> Option<Segment>;
+            fn remove(&mut self, now: Time, flow: FlowId, choose: Choose<'_>) -> Option<Segment>;
             fn waiting(&self, flow: FlowId) -> Load;
             fn load(&self) -> Load;
             fn together(&self, a: FlowId, b: FlowId) -> bool;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ackclock_core::{ConfigError, FlowId, Rate, Span, Streams};
 
-use crate::queue::{AgeLimited, AnyQueue, Queue, QueueConfig, QueueContext};
+use crate::queue::{AckFilter, AgeLimited, AnyQueue, Filtered, Queue, QueueConfig, QueueContext};
 use crate::{
     AnyLink, AnyMedium, BufferMeaning, Capacity, CellChange, CellUser, ChangeContext, Files, Impairments,
     MediumContext, SerialLink,
@@ -58,6 +58,7 @@ pub struct QueuePlan {
     config: Arc<dyn QueueConfig>,
     capacity: Capacity,
     age_limit: Option<Span>,
+    ack_filter: Option<AckFilter>,
     streams: Streams,
     name: String,
 }
@@ -71,13 +72,26 @@ impl QueuePlan {
         streams: &Streams,
         name: impl Into<String>,
     ) -> Self {
-        Self { config, capacity, age_limit: None, streams: streams.clone(), name: name.into() }
+        Self {
+            config,
+            capacity,
+            age_limit: None,
+            ack_filter: None,
+            streams: streams.clone(),
+            name: name.into(),
+        }
     }
 
     /// Returns the plan for queues that packets leave after `age_limit`; `None` for no limit.
     #[must_use]
     pub fn limiting_age(self, age_limit: Option<Span>) -> Self {
         Self { age_limit, ..self }
+    }
+
+    /// Returns the plan for queues that drop redundant ACKs; `None` for no filter.
+    #[must_use]
+    pub fn filtering_acks(self, ack_filter: Option<AckFilter>) -> Self {
+        Self { ack_filter, ..self }
     }
 
     /// Returns a copy of the plan that uses random streams under the given name.
@@ -113,6 +127,10 @@ impl QueuePlan {
 
     fn build_named(&self, capacity: Capacity, name: &str) -> AnyQueue {
         let queue = self.config.build(&QueueContext { capacity, streams: &self.streams, name });
+        let queue = match self.ack_filter {
+            Some(filter) => Filtered::new(queue, filter).any(),
+            None => queue,
+        };
         match self.age_limit {
             Some(limit) => AgeLimited::new(queue, limit).any(),
             None => queue,

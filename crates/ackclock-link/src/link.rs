@@ -252,6 +252,8 @@ pub enum Cause {
     Outage,
     /// A hand-over did not forward the segment.
     Handover,
+    /// The ACK was redundant to a filter of ACKs.
+    Filtered,
 }
 
 /// An amount of traffic, in packets and bytes.

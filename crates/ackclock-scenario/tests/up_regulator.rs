@@ -23,6 +23,10 @@ const TABLES: &[&str] = &[
     "{ kind = \"ack-rate-control\", alpha = 0.5 }",
     "\"wait-marker\"",
     "{ kind = \"wait-marker\", target = \"5ms\" }",
+    "\"ack-filter\"",
+    "{ kind = \"ack-filter\", mode = \"aggressive\" }",
+    "\"zhuge\"",
+    "{ kind = \"zhuge\", max_delay = \"50ms\" }",
 ];
 
 /// Regulators that keep the sender's window within the room of the queue.

@@ -27,10 +27,16 @@ pub(super) const AE: u8 = 0x20;
 /// Bit of `scale` that is set if the last slot of SACK blocks contains the AccECN option.
 pub(super) const HAS_ACC_ECN: u8 = 0x40;
 
+/// Bit of `scale` that is set if only the ends of the connection can read the transport header.
+pub(super) const ENCRYPTED: u8 = 0x80;
+
 const _: () = {
     let options =
         [BLOCK_COUNT, FAST_RETRANSMIT, TIMEOUT, HAS_TIMESTAMPS, HAS_OTHER_OPTIONS, OPAQUE, HAS_PACKET];
-    assert!(are_apart(&options) && are_apart(&[SHIFT, CORRUPT, AE, HAS_ACC_ECN]), "a bit has two meanings");
+    assert!(
+        are_apart(&options) && are_apart(&[SHIFT, CORRUPT, AE, HAS_ACC_ECN, ENCRYPTED]),
+        "a bit has two meanings"
+    );
 };
 
 /// Whether no bit is in two of the fields.

@@ -203,7 +203,8 @@ impl Edge {
         if direction == Direction::Up && !self.regulates_up {
             return;
         }
-        self.regulations[direction].flows.open(at, segment.flow).statistics.dropped += 1;
+        let lost = u64::from(cause != Cause::Filtered);
+        self.regulations[direction].flows.open(at, segment.flow).statistics.dropped += lost;
         if !self.believes(direction, segment) {
             return;
         }

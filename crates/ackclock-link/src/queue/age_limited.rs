@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use ackclock_core::{FlowId, Segment, Span, Time};
 use delegate::delegate;
 
-use super::{AnyQueue, Queue};
+use super::{AnyQueue, Choose, Queue};
 use crate::{Capacity, Cause, Load};
 
 /// A queue of any discipline that packets leave when they reach an age limit.
@@ -100,6 +100,7 @@ impl Queue for AgeLimited {
             fn pass(&mut self, now: Time, segment: &Segment);
             fn oldest(&self) -> Time;
             fn remove_oldest(&mut self, now: Time) -> Option<Segment>;
+            fn remove(&mut self, now: Time, flow: FlowId, choose: Choose<'_>) -> Option<Segment>;
             fn waiting(&self, flow: FlowId) -> Load;
             fn load(&self) -> Load;
             fn together(&self, a: FlowId, b: FlowId) -> bool;

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cobalt::{Cobalt, Settings, Verdict, mark};
 use super::fifo::Fifo;
-use super::{AnyQueue, Queue, QueueConfig, QueueContext};
+use super::{AnyQueue, Choose, Queue, QueueConfig, QueueContext};
 use crate::{Capacity, Cause, Load};
 
 /// What shares the capacity.
@@ -374,6 +374,13 @@ impl Queue for Cake {
     fn remove_oldest(&mut self, _: Time) -> Option<Segment> {
         let index = self.with_oldest()?;
         let (_, segment) = self.flows[index].fifo.pop()?;
+        self.total -= Load::of(&segment);
+        Some(segment)
+    }
+
+    fn remove(&mut self, _: Time, flow: FlowId, choose: Choose<'_>) -> Option<Segment> {
+        let index = self.find(flow)?;
+        let segment = self.flows[index].fifo.remove(choose)?;
         self.total -= Load::of(&segment);
         Some(segment)
     }

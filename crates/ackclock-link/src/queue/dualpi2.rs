@@ -33,7 +33,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{AnyQueue, Queue, QueueConfig, QueueContext, is_ect, shared_by_all_flows};
+use super::{AnyQueue, Choose, Queue, QueueConfig, QueueContext, is_ect, shared_by_all_flows};
 use crate::{Capacity, Cause, Load};
 
 /// Dual-queue coupled AQM (RFC 9332): a queue with a low delay for L4S traffic beside a classic queue.
@@ -327,6 +327,11 @@ impl Queue for DualPi2 {
         self.advance(now);
         let from = if self.low.oldest() < self.classic.oldest() { &mut self.low } else { &mut self.classic };
         from.pop().map(|(_, segment)| segment)
+    }
+
+    fn remove(&mut self, now: Time, _: FlowId, choose: Choose<'_>) -> Option<Segment> {
+        self.advance(now);
+        self.classic.remove(choose)
     }
 
     shared_by_all_flows!(except oldest, remove_oldest);

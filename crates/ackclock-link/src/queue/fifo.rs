@@ -2,6 +2,7 @@
 
 use ackclock_core::{FlowId, Segment, Time};
 
+use super::Choose;
 use crate::Load;
 use crate::serial::{Packets, Parted};
 
@@ -31,6 +32,14 @@ impl Fifo {
         let segment = self.segments.pop();
         self.load -= Load::of(&segment);
         Some((arrived, segment))
+    }
+
+    /// Removes the segment whose index `choose` returns.
+    pub(super) fn remove(&mut self, choose: Choose<'_>) -> Option<Segment> {
+        let index = choose(&mut self.segments.iter().map(|(_, segment)| segment))?;
+        let segment = self.segments.remove(index)?;
+        self.load -= Load::of(&segment);
+        Some(segment)
     }
 
     /// Arrival time of the head segment; [`Time::NEVER`] if the queue is empty.

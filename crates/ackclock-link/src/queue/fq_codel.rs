@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codel::{Backlog, Control, Settings};
 use super::fifo::Fifo;
-use super::{AnyQueue, Queue, QueueConfig, QueueContext};
+use super::{AnyQueue, Choose, Queue, QueueConfig, QueueContext};
 use crate::{Capacity, Cause, Load};
 
 /// Flow queueing with controlled delay (RFC 8290).
@@ -237,6 +237,13 @@ impl Queue for FqCodel {
     fn remove_oldest(&mut self, _: Time) -> Option<Segment> {
         let index = self.with_oldest()?;
         let (_, segment) = self.buckets[index as usize].fifo.pop()?;
+        self.total -= Load::of(&segment);
+        Some(segment)
+    }
+
+    fn remove(&mut self, _: Time, flow: FlowId, choose: Choose<'_>) -> Option<Segment> {
+        let bucket = self.bucket(flow);
+        let segment = self.buckets[bucket].fifo.remove(choose)?;
         self.total -= Load::of(&segment);
         Some(segment)
     }

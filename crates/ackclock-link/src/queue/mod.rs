@@ -1,5 +1,6 @@
 //! Queue disciplines: they decide which segment is queued, dropped or sent next. Each discipline is in a separate file.
 
+mod ack_filter;
 mod age_limited;
 mod cake;
 mod cobalt;
@@ -14,6 +15,7 @@ mod red;
 mod separate;
 mod short_first;
 
+pub use ack_filter::{AckFilter, Filtered};
 pub use age_limited::AgeLimited;
 pub use cake::{Cake, CakeConfig, Isolation};
 pub use codel::{Codel, CodelConfig};
@@ -70,6 +72,10 @@ pub trait Queue: Send {
     /// dropped.
     fn remove_oldest(&mut self, now: Time) -> Option<Segment>;
 
+    /// Removes one of the packets in the subqueue that serves `flow`. `choose` gets all packets of the subqueue in their
+    /// order and returns the index of the packet. To the discipline, the packet is neither sent nor dropped.
+    fn remove(&mut self, now: Time, flow: FlowId, choose: Choose<'_>) -> Option<Segment>;
+
     /// Time at which the queue next has to [drop aged packets](Self::expire), or an earlier time; [`Time::NEVER`]
     /// without an age limit and if the queue is empty.
     #[inline]
@@ -108,6 +114,9 @@ pub trait Queue: Send {
     }
 }
 
+/// Chooses one of the packets of a subqueue by its index.
+pub type Choose<'a> = &'a mut dyn FnMut(&mut dyn Iterator<Item = Segment>) -> Option<usize>;
+
 /// Implements the [`Queue`] methods of a discipline in which all flows share one queue and no state is kept per flow.
 macro_rules! shared_by_all_flows {
     () => {
@@ -120,6 +129,10 @@ macro_rules! shared_by_all_flows {
     (except remove_oldest) => {
         fn oldest(&self) -> Time {
             self.fifo.oldest()
+        }
+
+        fn remove(&mut self, _: Time, _: FlowId, choose: crate::queue::Choose<'_>) -> Option<Segment> {
+            self.fifo.remove(choose)
         }
 
         shared_by_all_flows!(except oldest, remove_oldest);
@@ -163,6 +176,7 @@ impl Queue for AnyQueue {
             fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
             fn oldest(&self) -> Time;
             fn remove_oldest(&mut self, now: Time) -> Option<Segment>;
+            fn remove(&mut self, now: Time, flow: FlowId, choose: Choose<'_>) -> Option<Segment>;
             fn expires(&self) -> Time;
             fn expire(&mut self, now: Time);
             fn waiting(&self, flow: FlowId) -> Load;

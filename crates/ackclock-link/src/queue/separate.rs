@@ -22,7 +22,7 @@ use ackclock_core::{FlowId, Segment, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AnyQueue, Queue};
+use super::{AnyQueue, Choose, Queue};
 use crate::{Capacity, Cause, Load};
 
 /// Assignment of packets to queues.
@@ -212,6 +212,13 @@ impl Queue for Separate {
     fn remove_oldest(&mut self, now: Time) -> Option<Segment> {
         let number = self.turns.iter().copied().min_by_key(|&number| self.oldest_of(number))?;
         let segment = self.part(number).queue.remove_oldest(now)?;
+        self.held -= 1;
+        Some(segment)
+    }
+
+    fn remove(&mut self, now: Time, flow: FlowId, choose: Choose<'_>) -> Option<Segment> {
+        let number = self.number(flow);
+        let segment = self.part(number).queue.remove(now, flow, choose)?;
         self.held -= 1;
         Some(segment)
     }

@@ -29,7 +29,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext};
+use super::{AnyQueue, Choose, Per, Queue, QueueConfig, QueueContext};
 use crate::short_flows::Class;
 use crate::short_flows::{Account, CountsAt, ShortFlows};
 use crate::{Capacity, Cause, Load};
@@ -226,6 +226,14 @@ impl Queue for ShortFirst {
     fn remove_oldest(&mut self, _: Time) -> Option<Segment> {
         let is_long = self.long.oldest() < self.short.oldest();
         let (_, segment) = if is_long { self.long.pop()? } else { self.short.pop()? };
+        let of = self.of(segment.flow);
+        *if is_long { &mut of.long } else { &mut of.short } -= 1;
+        Some(segment)
+    }
+
+    fn remove(&mut self, _: Time, flow: FlowId, choose: Choose<'_>) -> Option<Segment> {
+        let is_long = self.of(flow).long > 0;
+        let segment = if is_long { self.long.remove(choose)? } else { self.short.remove(choose)? };
         let of = self.of(segment.flow);
         *if is_long { &mut of.long } else { &mut of.short } -= 1;
         Some(segment)

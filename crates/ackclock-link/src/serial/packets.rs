@@ -70,6 +70,17 @@ impl Parted {
         segment
     }
 
+    /// Removes the packet with this index. Every packet of the queue is moved.
+    pub(crate) fn remove(&mut self, index: usize) -> Option<Segment> {
+        let mut removed = None;
+        for number in 0..self.heads.len() {
+            let time = self.first()?;
+            let segment = self.pop();
+            if number == index { removed = Some(segment) } else { self.push(time, &segment) }
+        }
+        removed
+    }
+
     // The function is not inlined, so that a packet without options is copied in machine words.
     #[inline(never)]
     fn push_more(&mut self, segment: &Segment) {

@@ -480,6 +480,7 @@ mod tests {
                 fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
                 fn oldest(&self) -> Time;
                 fn remove_oldest(&mut self, now: Time) -> Option<Segment>;
+                fn remove(&mut self, now: Time, flow: FlowId, choose: crate::queue::Choose<'_>) -> Option<Segment>;
                 fn waiting(&self, flow: FlowId) -> Load;
                 fn load(&self) -> Load;
                 fn together(&self, a: FlowId, b: FlowId) -> bool;

@@ -181,6 +181,7 @@ impl Regulator for Adapter {
             Cause::Medium => "medium",
             Cause::Outage => "outage",
             Cause::Handover => "handover",
+            Cause::Filtered => "filtered",
         };
         self.call(now, name, |_, py, _| {
             let packet = Py::new(py, Packet::new(*segment, u64::MAX))?;

@@ -188,5 +188,6 @@ fn receiver(table: &FlowGroup, sender: &dyn SenderRow) -> Result<ReceiverConfig,
         dsack: on(Some(table.dsack)),
         timestamps: on(options.timestamps),
         ecn: options.ecn.unwrap_or_default(),
+        encrypted: table.headers == Headers::Encrypted,
     })
 }

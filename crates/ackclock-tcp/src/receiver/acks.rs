@@ -119,6 +119,9 @@ impl Receiver {
         if self.echo_congestion {
             ack.flags |= Flags::ECE;
         }
+        if self.config.encrypted {
+            ack.encrypt();
+        }
         ack
     }
 

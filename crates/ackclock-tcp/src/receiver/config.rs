@@ -81,6 +81,8 @@ pub struct ReceiverConfig {
     pub timestamps: bool,
     /// Feedback of congestion marks.
     pub ecn: EcnMode,
+    /// Encrypt the headers of ACKs.
+    pub encrypted: bool,
 }
 
 impl ReceiverConfig {
@@ -110,6 +112,7 @@ impl Default for ReceiverConfig {
             dsack: false,
             timestamps: false,
             ecn: EcnMode::Off,
+            encrypted: false,
         }
     }
 }
