@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel box-live profiles check-ns2 check-ns2-sample peer-lte papers docs pages fuzz clean tools build wheel static deb ns3 release
+.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard rivals scoreboard-kernel box-live profiles check-ns2 check-ns2-sample peer-lte papers docs pages fuzz clean tools build wheel static deb ns3 release
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -152,6 +152,9 @@ judge: build ## `forecast` beside none and beside that of benches/judged.jsonl, 
 
 scoreboard: build ## Every regulator and queue on every recording, beside the bound, as one HTML page: half an hour of two cores; goes on where it stood
 	python benches/scoreboard.py
+
+rivals: build ## Recent senders, queues and markers beside the regulators: tables and picture of docs/discussion/rivals.md; half an hour of a core
+	python benches/rivals.py
 
 scoreboard-kernel: build ## A part of it by the kernel's senders over `ackclock link`, beside ours in the simulator; needs root, takes 20 minutes
 	python benches/agree.py --kinds scoreboard --drawn 0 --out out/scoreboard/kernel

@@ -1,34 +1,95 @@
-"""Recent senders, queues and markers beside the regulators, on six recordings: tables and a picture.
+"""Recent senders, queues and markers beside the regulators, on six links: tables and a picture.
 
-    nice -n 10 python benches/rivals.py --command target/quick/ackclock
+    make rivals
 
-Each rival is a sender with a queue, a regulator or a shaper. Every rival downloads over every recording, behind three
-wired paths, with 1, 4 and 16 flows. ACKCLOCK_SHARED names the folder whose `traces` hold the recordings of mahimahi.
-Writes docs/discussion/rivals.svg, and prints the tables of docs/discussion/rivals.md.
+Each rival is a sender with a queue, a regulator or a shaper. Every rival downloads over every link for a minute, from
+three start offsets or with three seeds, as 1 flow, 4 flows, and one flow beside pages. ACKCLOCK_SHARED names the folder
+whose `traces` hold the recordings of mahimahi; without it there are four links. Limits are computed before any run.
+Runs are stored in out/rivals and not repeated; remove them after a change of the simulator. Writes
+docs/discussion/rivals.svg and the tables of docs/discussion/rivals.md and docs/discussion/quic.md: about half an hour
+of a core.
 """
 
 import argparse
+import hashlib
 import json
+import math
 import os
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
-from statistics import mean, median, stdev
+from statistics import fmean, median
 from tempfile import NamedTemporaryFile
 from typing import Any
 
 import matplotlib.pyplot as plt
+from standings import Bounds
 
-SYNTHETIC = ("evdo-driving", "lte-driving", "starlink")
-SHIPPED = Path("scenarios/recordings/synthetic-evdo-walking.down")
-MAHIMAHI = ("Verizon-EVDO-driving.down", "ATT-LTE-driving-2016.down")
-DELAYS_MS = (1, 20, 50)
-FLOWS = (1, 4, 16)
-DURATION_S = 20
-PICTURE = Path("docs/discussion/rivals.svg")
+from ackclock.models import bound
+from ackclock.results import half_interval
+
+OUT, PICTURE = Path("out/rivals"), Path("docs/discussion/rivals.svg")
+RIVALS_PAGE, QUIC_PAGE = Path("docs/discussion/rivals.md"), Path("docs/discussion/quic.md")
+WIRE_MS, DURATION_S, STARTS, CONFIDENCE = 20, 60, 3, 0.95
+PACKET_BITS = 12_000
+# A page of 60 kB, and its pause, as in benches/scoreboard.py.
+PAGES = 'workload = { kind = "ftp", size = "60kB", interval = "e(3s)", interval_from = "end" }'
+LOADS = ("1", "4", "pages")
+# Delays below it count as equal in a rank.
+LEAST_MS = 10.0
+UP = 'up = { kind = "constant", rate = "10Mbit/s", delay = "0ms" }\n'
+
+
+@cache
+def slots_of(file: str) -> bound.Ints:
+    """Packets that a recording can send in each millisecond."""
+    return bound.opportunities(Path(file))
+
+
+@dataclass(frozen=True)
+class Link:
+    """A recording, or the radio of a preset."""
+
+    name: str
+    file: str | None = None
+    preset: str = "linux"
+    edge: str = ""
+
+    def slots(self) -> bound.Ints | None:
+        """Packets that it can send in each millisecond; None without a recording."""
+        return None if self.file is None else slots_of(self.file)
+
+    def begin_s(self, start: int) -> float:
+        """Start offset of a run in the recording."""
+        slots = self.slots()
+        return 0.0 if slots is None else start / STARTS * len(slots) * bound.SLOT_S
+
+    def capacity_bits(self, start: int) -> float | None:
+        """What it can send in a run; None if that is not known."""
+        slots = self.slots()
+        if slots is None:
+            return None
+        first = round(self.begin_s(start) / bound.SLOT_S)
+        window = range(first, first + round(DURATION_S / bound.SLOT_S))
+        return float(slots.take(window, mode="wrap").sum()) * PACKET_BITS
+
+
+# Presets of `ackclock trace synth` with the seeds of the built-in recordings.
+SYNTHETIC = (
+    ("EV-DO in a car, synthetic", "evdo-driving", 14),
+    ("LTE in a car, synthetic", "lte-driving", 26),
+    ("Starlink, synthetic", "starlink", 1),
+)
+CELL = Link("5G cell, preset `nr`", preset="nr", edge="user = [{ mean_snr = 5.0 }]\n")
+MAHIMAHI = (
+    ("EV-DO in a car, recorded", "Verizon-EVDO-driving.down"),
+    ("LTE in a car, recorded", "ATT-LTE-driving-2016.down"),
+)
 
 
 @dataclass(frozen=True)
@@ -49,13 +110,14 @@ RIVALS = (
     Rival("BBR", '"bbr"'),
     Rival("BBRv3", '"bbr3"'),
     Rival("CUBIC, CoDel", CUBIC, 'queue = "codel"'),
-    Rival("CUBIC, PIE", CUBIC, 'queue = "pie"'),
     Rival("CUBIC, FQ-CoDel", CUBIC, 'queue = "fq-codel"'),
     Rival("CUBIC, CAKE", CUBIC, 'queue = "cake"'),
     Rival("CUBIC, autorate over CAKE", CUBIC, 'queue = "cake"', shaper=True),
     Rival("Prague, DualPI2", '"prague"', 'queue = "dualpi2"'),
     Rival("Prague, wait-marker", '"prague"', 'regulator = "wait-marker"'),
     Rival("CUBIC with ECN, wait-marker", ECN, 'regulator = "wait-marker"'),
+    Rival("CUBIC, Zhuge", CUBIC, 'regulator = "zhuge"'),
+    Rival("BBRv3, Zhuge", '"bbr3"', 'regulator = "zhuge"'),
     Rival("CUBIC, Ack Regulator 50p", CUBIC, 'regulator = "ack-regulator"', "50p"),
     Rival("CUBIC, wrd 50p", CUBIC, 'regulator = "wrd"', "50p"),
     Rival("CUBIC, forecast", CUBIC, 'regulator = "forecast"'),
@@ -77,120 +139,241 @@ QUIC = (
     Rival("mark by DualPI2, Prague", '"prague"', 'queue = "dualpi2"', flow=HIDDEN),
     Rival("nothing, BBRv3", '"bbr3"', flow=HIDDEN),
 )
+OURS = ("forecast", "wrd", "Ack Regulator")
 
 
 @dataclass(frozen=True)
-class Case:
-    """One run: a rival on a recording, behind a wired path, with a number of flows."""
+class Cell:
+    """What all rivals share: link, load and start offset or seed."""
 
-    rival: Rival
-    recording: str
-    delay_ms: int
-    flows: int
-
-    def scenario(self) -> str:
-        """Text of the scenario file."""
-        rival = self.rival
-        links = (
-            f'down = {{ kind = "trace", file = "{self.recording}" }}\n'
-            'up = { kind = "constant", rate = "10Mbit/s", delay = "0ms" }\n'
-        )
-        place = links
-        if rival.shaper:
-            shaper = '{ kind = "autorate", queue = "cake", min = "300kbit/s", base = "2Mbit/s", max = "80Mbit/s" }'
-            place = f'bearer = {shaper}\n[edge.behind]\nbuffer = "{rival.buffer}"\n{links}'
-        edge = "" if rival.shaper else rival.edge
-        return (
-            f'preset = "linux"\nduration = "{DURATION_S}s"\nmeasure = ["transit"]\n'
-            f'[path]\ndelay = "{self.delay_ms}ms"\n'
-            f'[edge]\nbuffer = "{rival.buffer}"\n{edge}\n{place}'
-            f'[[flow]]\nsender = {rival.sender}\ncount = {self.flows}\npacket = "1500B"\n'
-            f'max_window = "4000p"\n{rival.flow}\n'
-        )
+    link: Link
+    load: str
+    start: int
 
 
-def run(command: str, folder: Path, case: Case) -> dict[str, Any]:
-    """Goodput as a share of the capacity, and p95 of the queueing delay in ms."""
-    with NamedTemporaryFile("w", suffix=".toml", dir=folder) as file:
-        file.write(case.scenario())
+def scenario(cell: Cell, rival: Rival) -> str:
+    """Text of the scenario file."""
+    begin = cell.link.begin_s(cell.start)
+    radio = cell.link.edge
+    if cell.link.file is not None:
+        radio += f'down = {{ kind = "trace", file = "{cell.link.file}" }}\n{UP}'
+    edge = f'[edge]\nbuffer = "{rival.buffer}"\n{rival.edge}\n{radio}'
+    if rival.shaper:
+        shaper = '{ kind = "autorate", queue = "cake", min = "300kbit/s", base = "2Mbit/s", max = "80Mbit/s" }'
+        buffer = f'buffer = "{rival.buffer}"\n'
+        edge = f"[edge]\n{buffer}bearer = {shaper}\n[edge.behind]\n{buffer}{radio}"
+    count = 1 if cell.load == "pages" else int(cell.load)
+    page = f'[[flow]]\nuser = {int(cell.link.file is not None)}\nsender = "cubic"\nstart = "{begin:.3f}s"\n{PAGES}\n'
+    return (
+        f'preset = "{cell.link.preset}"\nduration = "{begin + DURATION_S:.3f}s"\nseed = {1 + cell.start}\n'
+        f'measure = ["transit"]\n[path]\ndelay = "{WIRE_MS}ms"\n{edge}\n'
+        f'[[flow]]\nsender = {rival.sender}\ncount = {count}\npacket = "1500B"\nmax_window = "4000p"\n'
+        f'start = "{begin:.3f}s"\n{rival.flow}\n{page if cell.load == "pages" else ""}'
+    )
+
+
+def run(command: str, cell: Cell, rival: Rival) -> dict[str, Any]:
+    """Results of a run, from disk if it was run before."""
+    text = scenario(cell, rival)
+    kept = OUT / "runs" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    if kept.exists():
+        return dict(json.loads(kept.read_text()))
+    with NamedTemporaryFile("w", suffix=".toml", dir=OUT) as file:
+        file.write(text)
         file.flush()
         done = subprocess.run([command, "run", file.name, "--json"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"{case}: {done.stderr}")
-    result = json.loads(done.stdout.splitlines()[0])
-    return {"used": 100 * result["bottleneck"]["utilisation"], "p95": delay(result, case)}
+        raise SystemExit(f"{rival.name}, {cell}: {done.stderr}\n{text}")
+    found = reached(json.loads(done.stdout.splitlines()[0]))
+    kept.write_text(json.dumps(found))
+    return found
 
 
-def delay(result: dict[str, Any], case: Case) -> float:
-    """p95 of the one-way delay beyond the wired path, ms: of all queues, also those of a shaper."""
-    transit = [flow["transit_ms"]["p95"] for flow in result["flows"] if flow["transit_ms"]["p95"] is not None]
-    return float(mean(transit)) - case.delay_ms
+def reached(result: dict[str, Any]) -> dict[str, Any]:
+    """Delivered bits, p95 of the one-way delay beyond the wired path, of the link's queue, and of a page, in ms."""
+    transit = [one["transit_ms"]["p95"] for one in result["flows"] if one["transit_ms"]["p95"] is not None]
+    pages = result["transfers"][0]["latency_ms"] if result.get("transfers") else {}
+    # 1448 of the 1500 bytes of a packet are payload where there are timestamps.
+    rows = result["users"] or result["flows"]
+    return {
+        "bits": sum(one["delivered_bytes"] for one in rows) * 8 * 1500 / 1448,
+        "delay": fmean(transit) - WIRE_MS,
+        "queue": result["bottleneck"]["queue_ms"]["p95"] or 0.0,
+        "page": pages.get("p95"),
+    }
 
 
-def table(rivals: Sequence[Rival], of: dict[Case, dict[str, Any]]) -> str:
-    """Markdown: mean share of capacity, median p95 against CUBIC's, intervals over cases and mean rank."""
-    cells: dict[tuple[str, int, int], dict[Rival, dict[str, Any]]] = {}
-    for case, result in of.items():
-        cells.setdefault((case.recording, case.delay_ms, case.flows), {})[case.rival] = result
+Results = dict[Cell, dict[Rival, dict[str, Any]]]
+
+
+def measured(command: str, cells: Sequence[Cell], rivals: Sequence[Rival], jobs: int) -> Results:
+    """Results of all rivals in all cells, with the share of the capacity or, where that is not known, of the most."""
+    asked = list(product(cells, rivals))
+    found: Results = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        results = pool.map(lambda one: run(command, *one), asked)
+        for number, (one, result) in enumerate(zip(asked, results, strict=True)):
+            print(f"\r{number + 1}/{len(asked)}", end="", file=sys.stderr, flush=True)
+            found.setdefault(one[0], {})[one[1]] = result
+    for cell, there in found.items():
+        most = cell.link.capacity_bits(cell.start) or max(result["bits"] for result in there.values())
+        for result in there.values():
+            result["used"] = min(100.0, 100 * result["bits"] / most)
+    return found
+
+
+def over_links(found: Results, value: Callable[[Cell], float | None]) -> tuple[float, float]:
+    """Mean of a value over links, and half of its interval: the links count, not the runs over them."""
+    means: dict[Link, list[float]] = {}
+    for cell in found:
+        if (number := value(cell)) is not None:
+            means.setdefault(cell.link, []).append(number)
+    each = [fmean(numbers) for numbers in means.values()]
+    return (fmean(each), half_interval(each, CONFIDENCE) or 0.0) if len(each) > 1 else (math.nan, math.nan)
+
+
+def rank(found: Results, cell: Cell, rival: Rival) -> int:
+    """Rank of a rival in a cell by power: the share of the capacity over the delay."""
+    there = found[cell]
+    return 1 + sum(power(other) > power(there[rival]) for other in there.values())
+
+
+def power(result: dict[str, Any]) -> float:
+    """Share of the capacity over the delay, of at least 10 ms."""
+    return float(result["used"] / max(result["delay"], LEAST_MS))
+
+
+def table(rivals: Sequence[Rival], found: Results, bounds: Bounds | None) -> str:
+    """Markdown: share of the capacity, delay, the delay against the limit, pages and rank; best rank first."""
     rows = []
     for rival in rivals:
-        used = [cell[rival]["used"] for cell in cells.values()]
-        p95 = [cell[rival]["p95"] for cell in cells.values()]
-        rank = [sorted(cell, key=lambda one: -score(cell[one])).index(rival) + 1 for cell in cells.values()]
-        half = 1.96 * stdev(used) / len(used) ** 0.5
-        rows.append(
-            (mean(rank), f"| {rival.name} | {mean(used):.1f} ± {half:.1f} | {median(p95):.0f} | {mean(rank):.1f} |")
-        )
-    head = "| rival | link used %: mean | p95 of the delay, ms: median | rank: mean |\n| --- | ---: | ---: | ---: |"
+        used, used_half = over_links(found, lambda cell, rival=rival: found[cell][rival]["used"])
+        ranked, rank_half = over_links(found, lambda cell, rival=rival: rank(found, cell, rival))
+        delay = median(there[rival]["delay"] for there in found.values())
+        row = f"| {rival.name} | {used:.0f} ± {used_half:.0f} | {delay:.0f} |"
+        if bounds is not None:
+            # Where no page has arrived, it took longer than the run.
+            pages = [there[rival]["page"] or DURATION_S * 1e3 for cell, there in found.items() if cell.load == "pages"]
+            page = median(pages) / 1e3
+            times = [one for cell in found if (one := over_limit(bounds, cell, found[cell][rival])) is not None]
+            limit = "-" if rival.shaper else f"{median(times):.1f}"
+            row += f" {limit} | {page:.1f} |"
+        rows.append((ranked, f"{row} {ranked:.1f} ± {rank_half:.1f} |"))
+    names = ["rival", "link used %", "p95 of the delay, ms"]
+    if bounds is not None:
+        names += ["queue over the limit", "p95 of a page, s"]
+    names.append("rank")
+    head = f"| {' | '.join(names)} |\n| --- |{' ---: |' * (len(names) - 1)}"
     return "\n".join([head, *(row for _, row in sorted(rows))])
 
 
-def score(result: dict[str, Any]) -> float:
-    """Power of a result: share of capacity over delay, of at least 10 ms."""
-    return float(result["used"] / max(result["p95"], 10.0))
+def over_limit(bounds: Bounds, cell: Cell, result: dict[str, Any]) -> float | None:
+    """Queue of one download over the limit at its share of the capacity; None where no limit is known."""
+    if cell.load != "1" or (curve := bounds.of(cell.link.name, WIRE_MS, "runs")) is None:
+        return None
+    least = bound.at(curve.known, min(result["used"] / 100, curve.known[-1].utilisation))
+    return None if not least else float(result["queue"] / 1e3 / least)
 
 
-def picture(rivals: Sequence[Rival], of: dict[Case, dict[str, Any]]) -> None:
-    """Link used against delay, one point for each rival: mean and median over all cases."""
+def paired(rivals: Sequence[Rival], found: Results, own: Rival) -> str:
+    """Markdown: delay and share of the capacity of each rival against `own` in the same cells."""
+    rows = []
+    for rival in (one for one in rivals if one != own):
+
+        def log(cell: Cell, rival: Rival = rival) -> float:
+            return math.log(found[cell][rival]["delay"] / found[cell][own]["delay"])
+
+        def points(cell: Cell, rival: Rival = rival) -> float:
+            return float(found[cell][rival]["used"] - found[cell][own]["used"])
+
+        (mean, half), (more, more_half) = over_links(found, log), over_links(found, points)
+        ends = f"{math.exp(mean - half):.2f} to {math.exp(mean + half):.2f}"
+        rows.append((mean, f"| {rival.name} | {math.exp(mean):.2f} ({ends}) | {more:+.1f} ± {more_half:.1f} |"))
+    head = "| beside `forecast` | delay, times | link used, points |\n| --- | ---: | ---: |"
+    return "\n".join([head, *(row for _, row in sorted(rows))])
+
+
+def write(page: Path, tables: str) -> None:
+    """Replace the table of rivals in a page, and those that follow it directly."""
+    lines = [*page.read_text().splitlines(), ""]
+    first = next(at for at, line in enumerate(lines) if line.startswith("| rival |"))
+    last = first
+    while lines[last].startswith("|") or (not lines[last] and "".join(lines[last + 1 : last + 2]).startswith("|")):
+        last += 1
+    page.write_text("\n".join([*lines[:first], tables, *lines[last:]]))
+
+
+def picture(rivals: Sequence[Rival], found: Results) -> None:
+    """Link used against delay, one point for each rival: means over links, with intervals of the share."""
     plt.rcParams["svg.hashsalt"] = "rivals"
     figure, axes = plt.subplots(figsize=(8, 5))
+    points = []
     for rival in rivals:
-        results = [result for case, result in of.items() if case.rival == rival]
-        x, y = median(one["p95"] for one in results), mean(one["used"] for one in results)
-        own = "forecast" in rival.name or "wrd" in rival.name or "Ack Reg" in rival.name
-        axes.plot(x, y, "o", color="#c0392b" if own else "#2c3e50")
-        below = rival.name == "CUBIC, CoDel"
-        axes.annotate(rival.name, (x, y), xytext=(6, -10 if below else 4), textcoords="offset points", fontsize=8)
+        used, half = over_links(found, lambda cell, rival=rival: found[cell][rival]["used"])
+        log, _ = over_links(found, lambda cell, rival=rival: math.log(found[cell][rival]["delay"]))
+        points.append((math.exp(log), used))
+        colour = "#c0392b" if any(word in rival.name for word in OURS) else "#2c3e50"
+        axes.errorbar(math.exp(log), used, yerr=half, fmt="o", color=colour, ecolor="#d0d0d0", elinewidth=1)
+        axes.annotate(rival.name, points[-1], xytext=(6, 3), textcoords="offset points", fontsize=8, color=colour)
+    best = [one for one in points if not any(x <= one[0] and y >= one[1] and (x, y) != one for x, y in points)]
+    axes.plot(*zip(*sorted(best), strict=True), color="#c0392b", linewidth=1, alpha=0.4, zorder=0)
     axes.set_xscale("log")
-    axes.margins(x=0.12)
-    axes.set_xlabel("95th percentile of the delay beyond the wired path, ms (median of all cases)")
-    axes.set_ylabel("link used, % (mean of all cases)")
+    axes.margins(x=0.15)
+    axes.set_xlabel("95th percentile of the delay beyond the wired path, ms (mean of six links)")
+    axes.set_ylabel("link used, % (mean of six links, with its 95 % interval)")
     axes.grid(alpha=0.3)
     figure.tight_layout()
     figure.savefig(PICTURE, metadata={"Date": None})
 
 
+def all_links(command: str) -> list[Link]:
+    """The links; the synthetic recordings are written to files."""
+    links = []
+    for name, preset, seed in SYNTHETIC:
+        file = OUT.resolve() / f"{preset}.{'csv' if preset == 'starlink' else 'down'}"
+        synth = [command, "trace", "synth", "--preset", preset, "--seed", str(seed), "--out", str(file)]
+        if not file.exists():
+            subprocess.run(synth, check=True)
+        links.append(Link(name, str(file)))
+    links.append(CELL)
+    if shared := os.environ.get("ACKCLOCK_SHARED"):
+        folder = Path(shared).resolve() / "traces/mahimahi-3g-lte"
+        links += [Link(name, str(folder / file)) for name, file in MAHIMAHI]
+    return links
+
+
+def limits(links: Iterable[Link]) -> Bounds:
+    """The limits of one download over each recording, computed or read."""
+    bounds = Bounds(OUT / "bounds")
+    for link in links:
+        if (slots := link.slots()) is not None:
+            bounds.learn_runs(link.name, slots, WIRE_MS, bound.Downloads(DURATION_S, STARTS))
+    return bounds
+
+
 def main() -> None:
-    """Runs all cases, prints both tables and draws the picture."""
+    """Computes the limits, runs all cells, prints both tables and draws the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--command", default="ackclock", help="the simulator")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--folder", type=Path, default=Path("out/rivals"))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", nargs="+", default=[], help="links with one of these in their name; writes no page")
     arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    shared = os.environ.get("ACKCLOCK_SHARED")
-    recordings = [f"synthetic:{name}" for name in SYNTHETIC] + [str(SHIPPED.resolve())]
-    if shared:
-        recordings += [str(Path(shared).resolve() / "traces/mahimahi-3g-lte" / name) for name in MAHIMAHI]
-    for rivals in (RIVALS, QUIC):
-        cases = [Case(*one) for one in product(rivals, recordings, DELAYS_MS, FLOWS if rivals is RIVALS else (1,))]
-        with ThreadPoolExecutor(arguments.jobs) as pool:
-            of = dict(
-                zip(cases, pool.map(lambda case: run(arguments.command, arguments.folder, case), cases), strict=True)
-            )
-        print(table(rivals, of), end="\n\n")
-        if rivals is RIVALS:
-            picture(rivals, of)
+    (OUT / "runs").mkdir(parents=True, exist_ok=True)
+    links = all_links(arguments.command)
+    if arguments.only:
+        links = [link for link in links if any(word in link.name for word in arguments.only)]
+    bounds = limits(links)
+    cells = [Cell(*one) for one in product(links, LOADS, range(STARTS))]
+    found = measured(arguments.command, cells, RIVALS, arguments.jobs)
+    one_flow = [cell for cell in cells if cell.load == "1"]
+    hidden = measured(arguments.command, one_flow, QUIC, arguments.jobs)
+    shown = f"{table(RIVALS, found, bounds)}\n\n{paired(RIVALS, found, RIVALS[-1])}"
+    for page, tables in ((RIVALS_PAGE, shown), (QUIC_PAGE, table(QUIC, hidden, None))):
+        print(f"\n{tables}")
+        if not arguments.only:
+            write(page, tables)
+    if not arguments.only:
+        picture(RIVALS, found)
 
 
 if __name__ == "__main__":

@@ -104,7 +104,11 @@ class Bounds:
         """Compute the bounds of a recording and of runs over it, or read them; where it is too short there are none."""
         wire_s = wire_ms / 1000
         self._learn("whole", recording, wire_ms, lambda: bound.of_link(slots, wire_s))
-        self._learn("runs", recording, wire_ms, lambda: bound.of_downloads(slots, wire_s, runs), str(runs))
+        self.learn_runs(recording, slots, wire_ms, runs)
+
+    def learn_runs(self, recording: str, slots: bound.Ints, wire_ms: int, runs: bound.Downloads) -> None:
+        """Compute the limit of runs over a recording, or read it."""
+        self._learn("runs", recording, wire_ms, lambda: bound.of_downloads(slots, wire_ms / 1000, runs), str(runs))
 
     def _learn(
         self, kind: Kind, recording: str, wire_ms: int, compute: Callable[[], bound.Bound], of: str = ""
