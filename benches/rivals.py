@@ -16,7 +16,6 @@ import json
 import math
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ import matplotlib.pyplot as plt
 from standings import Bounds
 
 from ackclock.models import bound
+from ackclock.progress import bar
 from ackclock.results import half_interval
 
 OUT, PICTURE = Path("out/rivals"), Path("docs/discussion/rivals.svg")
@@ -210,11 +210,12 @@ def measured(command: str, cells: Sequence[Cell], rivals: Sequence[Rival], jobs:
     """Results of all rivals in all cells, with the share of the capacity or, where that is not known, of the most."""
     asked = list(product(cells, rivals))
     found: Results = {}
-    with ThreadPoolExecutor(jobs) as pool:
+    with bar("runs") as progress, ThreadPoolExecutor(jobs) as pool:
         results = pool.map(lambda one: run(command, *one), asked)
         for number, (one, result) in enumerate(zip(asked, results, strict=True)):
-            print(f"\r{number + 1}/{len(asked)}", end="", file=sys.stderr, flush=True)
             found.setdefault(one[0], {})[one[1]] = result
+            if progress is not None:
+                progress(number + 1, len(asked))
     for cell, there in found.items():
         most = cell.link.capacity_bits(cell.start) or max(result["bits"] for result in there.values())
         for result in there.values():
@@ -252,16 +253,18 @@ def table(rivals: Sequence[Rival], found: Results, bounds: Bounds | None) -> str
         delay = median(there[rival]["delay"] for there in found.values())
         row = f"| {rival.name} | {used:.0f} ± {used_half:.0f} | {delay:.0f} |"
         if bounds is not None:
-            # Where no page has arrived, it took longer than the run.
-            pages = [there[rival]["page"] or DURATION_S * 1e3 for cell, there in found.items() if cell.load == "pages"]
-            page = median(pages) / 1e3
             times = [one for cell in found if (one := over_limit(bounds, cell, found[cell][rival])) is not None]
-            limit = "-" if rival.shaper else f"{median(times):.1f}"
-            row += f" {limit} | {page:.1f} |"
+            row += " - |" if rival.shaper or not times else f" {median(times):.1f} |"
+        # Where no page has arrived, it took longer than the run.
+        pages = [there[rival]["page"] or DURATION_S * 1e3 for cell, there in found.items() if cell.load == "pages"]
+        if pages:
+            row += f" {median(pages) / 1e3:.1f} |"
         rows.append((ranked, f"{row} {ranked:.1f} ± {rank_half:.1f} |"))
     names = ["rival", "link used %", "p95 of the delay, ms"]
     if bounds is not None:
-        names += ["queue over the limit", "p95 of a page, s"]
+        names.append("queue over the limit")
+    if any(cell.load == "pages" for cell in found):
+        names.append("p95 of a page, s")
     names.append("rank")
     head = f"| {' | '.join(names)} |\n| --- |{' ---: |' * (len(names) - 1)}"
     return "\n".join([head, *(row for _, row in sorted(rows))])
@@ -314,13 +317,16 @@ def picture(rivals: Sequence[Rival], found: Results) -> None:
         points.append((math.exp(log), used))
         colour = "#c0392b" if any(word in rival.name for word in OURS) else "#2c3e50"
         axes.errorbar(math.exp(log), used, yerr=half, fmt="o", color=colour, ecolor="#d0d0d0", elinewidth=1)
-        axes.annotate(rival.name, points[-1], xytext=(6, 3), textcoords="offset points", fontsize=8, color=colour)
+        near = any(abs(log - math.log(x)) < 0.9 and abs(used - y) < 6 for x, y in points[:-1])
+        place = (6, -10) if near else (6, 3)
+        axes.annotate(rival.name, points[-1], xytext=place, textcoords="offset points", fontsize=8, color=colour)
     best = [one for one in points if not any(x <= one[0] and y >= one[1] and (x, y) != one for x, y in points)]
     axes.plot(*zip(*sorted(best), strict=True), color="#c0392b", linewidth=1, alpha=0.4, zorder=0)
     axes.set_xscale("log")
-    axes.margins(x=0.15)
-    axes.set_xlabel("95th percentile of the delay beyond the wired path, ms (mean of six links)")
-    axes.set_ylabel("link used, % (mean of six links, with its 95 % interval)")
+    axes.margins(x=0.2)
+    axes.set_ylim(0, 105)
+    axes.set_xlabel("95th percentile of the delay beyond the wired path, ms (mean of the links)")
+    axes.set_ylabel("link used, % (mean of the links, with its 95 % interval)")
     axes.grid(alpha=0.3)
     figure.tight_layout()
     figure.savefig(PICTURE, metadata={"Date": None})
