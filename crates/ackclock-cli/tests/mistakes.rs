@@ -152,7 +152,11 @@ const SCENARIOS: &[Row] = &[
         "cc.toml:2: flow.0.cc: unknown field `cc`; the congestion control is called `sender`",
     ),
     (&["run", "rtt.toml"], 2, "one-way delay as `route`"),
-    (&["run", "udp.toml"], 2, "only TCP is simulated; `ackclock link` takes real programs of any protocol"),
+    (
+        &["run", "udp.toml"],
+        2,
+        "TCP is simulated, and media over UDP (workload = \"media\"); `ackclock link` takes",
+    ),
     (&["run", "mss.toml"], 2, "it is called `packet`"),
     (&["run", "limit.toml"], 2, "the size of the queue is called `buffer`: buffer = \"100p\""),
     (&["run", "edge-rate.toml"], 2, "each direction has its link: [edge.down] and [edge.up]"),

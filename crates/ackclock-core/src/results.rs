@@ -5,6 +5,7 @@
 //! No result depends on the machine or the time of day, so repeated runs print identical output.
 
 mod measured;
+mod media;
 mod radio;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::measured::{AckGapResult, GapResult, LinkShareResult, SpuriousResult};
+pub use self::media::MediaResult;
 pub use self::radio::{
     BlockUse, HarqResult, IubCounts, IubResult, LostBy, RadioCounts, RadioResult, RlcResult, UserRadioResult,
 };
@@ -92,7 +94,7 @@ pub struct FlowResult {
     /// Direction of the flow's data; left out for a download.
     #[serde(default, skip_serializing_if = "Towards::is_mobile")]
     pub towards: Towards,
-    /// Name of the TCP sender.
+    /// Name of the TCP sender; "gcc" for media.
     pub sender: String,
     /// Goodput of the flow, bit/s: in-order payload delivered from the flow's start until its end or the end of the
     /// run. The goodput is null for a flow of real packets that sent only one packet.
@@ -105,14 +107,14 @@ pub struct FlowResult {
     /// Data segments sent, retransmissions included. With a relay, the segment and timeout counts of a flow are sums
     /// over both connections.
     pub segments_sent: u64,
-    /// Number of data segments retransmitted. In `ackclock link`, the number of retransmissions is null for everything
+    /// Number of data segments retransmitted; for media, of packets sent again after a request. In `ackclock link`, the number of retransmissions is null for everything
     /// but TCP: the packet numbers of QUIC are encrypted.
     pub retransmits: Option<u64>,
-    /// Number of fast recoveries entered after duplicate or selective ACKs. The number of fast recoveries is null in
-    /// `ackclock link`, which has no access to senders.
+    /// Number of fast recoveries entered after duplicate or selective ACKs. The number of fast recoveries is null for
+    /// media, and in `ackclock link`, which has no access to senders.
     pub fast_retransmits: Option<u64>,
-    /// Number of retransmission timeouts of the sender. The number of timeouts is null in `ackclock link`, which has no
-    /// access to senders.
+    /// Number of retransmission timeouts of the sender. The number of timeouts is null for media, and in `ackclock
+    /// link`, which has no access to senders.
     pub timeouts: Option<u64>,
     /// Number of retransmission timeouts that the sender found spurious. The number of spurious timeouts is null if the
     /// sender cannot detect spurious timeouts.
@@ -155,6 +157,9 @@ pub struct FlowResult {
     /// Results of the two connections of a relay. The key `relay` is left out without a relay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relay: Option<Box<RelayResult>>,
+    /// Frames of a flow with the workload "media". The key `media` is left out for every other flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<Box<MediaResult>>,
     /// Endpoints and times of a flow of real packets.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealFlow>,

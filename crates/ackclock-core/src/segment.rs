@@ -2,6 +2,7 @@
 
 mod acc_ecn;
 mod bits;
+mod datagram;
 mod flags;
 mod options;
 mod packet_id;
@@ -398,7 +399,8 @@ impl Segment {
 
     /// TCP options of a SYN, or `None` without such options.
     pub fn syn_options(&self) -> Option<SynOptions> {
-        if self.head.options & HAS_OTHER_OPTIONS == 0 || self.head.scale & HAS_ACC_ECN != 0 {
+        if !self.is_tcp() || self.head.options & HAS_OTHER_OPTIONS == 0 || self.head.scale & HAS_ACC_ECN != 0
+        {
             return None;
         }
         let word = self.rest.blocks[0].left.0;

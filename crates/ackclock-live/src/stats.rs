@@ -112,6 +112,7 @@ impl FlowReport {
             link: None,
             ack_gap_ms: None,
             relay: None,
+            media: None,
             real: Some(self.real()),
         }
     }

@@ -72,7 +72,7 @@ pub struct FlowGroup {
     /// QUIC. Regulators leave the flow alone unless they only mark or drop packets, as `wait-marker`.
     #[serde(skip_serializing_if = "Headers::are_clear")]
     pub headers: Headers,
-    /// Workload: "bulk", "web", "ftp", or a table with `kind`.
+    /// Workload: "bulk", "web", "ftp", "media", or a table with `kind`.
     pub workload: Component<dyn Workload>,
 }
 
@@ -164,13 +164,20 @@ impl PathTable {
     }
 }
 
+/// Smallest full packet of a media flow, bytes: headers of 40 bytes and some payload.
+const LEAST_MEDIA_PACKET: u16 = 100;
+
 impl FlowGroup {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if self.count == 0 {
             return Err(ConfigError::new("count", "0 is not above 0"));
         }
         self.sender()?.build(self.params(FlowId(0), Time::ZERO, Seq(1))?)?;
-        self.workload()?;
+        if self.is_media()? && self.packet_bytes() < LEAST_MEDIA_PACKET {
+            let message =
+                format!("{} is below {LEAST_MEDIA_PACKET}B, the smallest packet of media", self.packet);
+            return Err(ConfigError::new("packet", message));
+        }
         self.acks().map(drop)
     }
 
@@ -196,8 +203,26 @@ impl FlowGroup {
 
     /// Whether each flow of the group is one long-lived connection, not a client that opens many short connections.
     pub(crate) fn lasts(&self) -> Result<bool, ConfigError> {
+        Ok(!matches!(self.course()?, Course::Client(_)))
+    }
+
+    /// Whether the flows of the group are media over UDP, not TCP.
+    pub(crate) fn is_media(&self) -> Result<bool, ConfigError> {
+        Ok(matches!(self.course()?, Course::Media(_)))
+    }
+
+    /// Use of connections by any flow of the group.
+    fn course(&self) -> Result<Course, ConfigError> {
         let place = Place { streams: Streams::new(0, 0), start: Time::ZERO, payload: 1 };
-        Ok(matches!(self.workload()?.course(&place), Course::Connection(_)))
+        Ok(self.workload()?.course(&place))
+    }
+
+    /// Size of a full packet; zero if it is not given in bytes, which [`params`](Self::params) refuses.
+    pub(crate) fn packet_bytes(&self) -> u16 {
+        match self.packet {
+            Size::Bytes(bytes) => u16::try_from(bytes).unwrap_or(0),
+            _ => 0,
+        }
     }
 
     /// The parsed ACK policy of the flow group.

@@ -77,7 +77,7 @@ const TABLES: &[(&str, &[&str], &str)] = &[
     (
         "flow",
         &["protocol", "transport", "proto", "udp", "quic"],
-        "only TCP is simulated; `ackclock link` takes real programs of any protocol",
+        "TCP is simulated, and media over UDP (workload = \"media\"); `ackclock link` takes real programs of any protocol",
     ),
     (
         "flow",

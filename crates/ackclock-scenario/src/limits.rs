@@ -113,9 +113,13 @@ impl Tables {
     fn limit(&self, files: &dyn Files) -> Result<Option<Limit>, ConfigError> {
         let Some(channel) = Channel::of(self, files)? else { return Ok(None) };
         let downloads: Vec<_> = self.flow.iter().filter(|flow| flow.towards.is_mobile()).collect();
+        if downloads.is_empty() {
+            return Ok(None);
+        }
         for flow in &downloads {
-            if !flow.workload()?.is_endless() {
-                // A finite transfer may simply have run out of data, so the link utilisation says nothing about limits.
+            if !flow.workload()?.is_endless() || flow.is_media()? {
+                // A finite transfer may simply have run out of data, and a picture needs no more than its best bitrate:
+                // the link utilisation says nothing about limits.
                 return Ok(None);
             }
         }

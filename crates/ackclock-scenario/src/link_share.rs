@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use ackclock_core::results::{LinkShareResult, Towards};
 use ackclock_core::{FlowId, Span, Time};
 use ackclock_link::Direction;
-use ackclock_tcp::Receiver;
 
 use crate::island::boxes::Boxes;
 
@@ -156,7 +155,7 @@ impl Shares {
     /// Ends the file of a flow, whose last byte has arrived at `now`.
     pub(crate) fn reached(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
         let Some(&File { towards, begun: Some(begin), .. }) = self.all.get(&flow) else { return };
-        let carried_bytes = boxes.receiver(flow).map_or(0, Receiver::delivered_wire_bytes);
+        let carried_bytes = boxes.delivered(flow).map_or(0, |payload| payload.wire_bytes);
         let share = LinkShare::between(begin, self.mark(now, towards, boxes), carried_bytes);
         self.all.insert(flow, File { towards, begun: Some(begin), share });
     }

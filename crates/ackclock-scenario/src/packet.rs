@@ -1,10 +1,11 @@
-//! A simulated segment as the bytes of a real packet: IPv4 and TCP headers with options and correct checksums.
+//! A simulated segment as the bytes of a real packet: IPv4 and TCP headers with options and correct checksums. A
+//! datagram has a UDP header.
 //!
 //! A simulation may count a fixed header (40 bytes) although its segments have TCP options. A captured packet contains
 //! the TCP options, so the packet may be longer than its simulated size.
 
 use ackclock_core::{Ecn, Flags, FlowId, Segment, SynOptions};
-use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement};
+use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 
 /// End of the connection that sent a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,30 +39,37 @@ static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 
 /// Builds the packet of a segment. `identification` is the IP identification field.
 pub(crate) fn packet(segment: &Segment, source: Source, seen: Interface, identification: u16) -> Packet {
-    let mut tcp = tcp_header(segment, source);
     let (server, client) = (SERVER[seen as usize], client(segment.flow));
     let (from, to) = match source {
         Source::Server => (server, client),
         Source::Client => (client, server),
     };
+    let ip = |protocol: IpNumber, total: usize| {
+        let mut ip = Ipv4Header {
+            dscp: IpDscp::ZERO,
+            ecn: ecn(segment.ecn),
+            total_len: total as u16,
+            identification,
+            dont_fragment: true,
+            time_to_live: 64,
+            protocol,
+            source: from,
+            destination: to,
+            ..Ipv4Header::default()
+        };
+        ip.header_checksum = ip.calc_header_checksum();
+        ip
+    };
+    if !segment.is_tcp() {
+        return datagram(&ip(IpNumber::UDP, segment.wire_bytes() as usize), source);
+    }
+    let mut tcp = tcp_header(segment, source);
     // With TCP options, headers and payload may exceed the 16-bit length field, because the simulation left room for
     // only 40 bytes of headers.
     let room = usize::from(u16::MAX) - Ipv4Header::MIN_LEN - tcp.header_len();
     let payload = usize::from(segment.payload).min(room);
     let total = Ipv4Header::MIN_LEN + tcp.header_len() + payload;
-    let mut ip = Ipv4Header {
-        dscp: IpDscp::ZERO,
-        ecn: ecn(segment.ecn),
-        total_len: total as u16,
-        identification,
-        dont_fragment: true,
-        time_to_live: 64,
-        protocol: IpNumber::TCP,
-        source: from,
-        destination: to,
-        ..Ipv4Header::default()
-    };
-    ip.header_checksum = ip.calc_header_checksum();
+    let ip = ip(IpNumber::TCP, total);
     if let Ok(checksum) = tcp.calc_checksum_ipv4(&ip, &ZEROS[..payload]) {
         tcp.checksum = checksum;
     }
@@ -71,11 +79,28 @@ pub(crate) fn packet(segment: &Segment, source: Source, seen: Interface, identif
     Packet { headers, length: total as u32 }
 }
 
+/// Builds the UDP packet of an IP header.
+fn datagram(ip: &Ipv4Header, source: Source) -> Packet {
+    let [from, to] = ports(source);
+    let payload = usize::from(ip.total_len) - Ipv4Header::MIN_LEN - UdpHeader::LEN;
+    let mut headers = ip.to_bytes().to_vec();
+    // The payload is far below the limit of UDP, so the length always fits.
+    if let Ok(udp) = UdpHeader::with_ipv4_checksum(from, to, ip, &ZEROS[..payload]) {
+        headers.extend_from_slice(&udp.to_bytes());
+    }
+    Packet { headers, length: ip.total_len.into() }
+}
+
+/// Ports of a packet: of its source, and of its destination.
+fn ports(source: Source) -> [u16; 2] {
+    match source {
+        Source::Server => [SERVER_PORT, CLIENT_PORT],
+        Source::Client => [CLIENT_PORT, SERVER_PORT],
+    }
+}
+
 fn tcp_header(segment: &Segment, source: Source) -> TcpHeader {
-    let (from, to) = match source {
-        Source::Server => (SERVER_PORT, CLIENT_PORT),
-        Source::Client => (CLIENT_PORT, SERVER_PORT),
-    };
+    let [from, to] = ports(source);
     let mut tcp = TcpHeader::new(from, to, segment.seq.0, segment.window);
     let has = |flag| segment.flags.intersects(flag);
     tcp.ack = has(Flags::ACK);

@@ -92,6 +92,11 @@ impl RelayTable {
     }
 
     fn check_flow(&self, flow: &FlowGroup) -> Result<(), ConfigError> {
+        if flow.is_media()? {
+            let message =
+                "a relay splits TCP connections, but a flow has `workload = \"media\"`, which is UDP";
+            return Err(ConfigError::new("sender", message));
+        }
         let (far, near) = (flow.sender()?, self.row(flow)?);
         let [of_flow, own] = [far.config(), near.config()].map(|options| options.handshake);
         if of_flow != own {

@@ -144,7 +144,7 @@ impl Recorder {
         // Clients with short connections have no columns in the series.
         let lasting = |executor: &mut _, island, flows: &[FlowPlan]| -> Vec<FlowId> {
             let (boxes, _) = Executor::island(executor, island);
-            (0..flows.len() as u32).map(FlowId).filter(|&flow| boxes.sender(flow).is_some()).collect()
+            (0..flows.len() as u32).map(FlowId).filter(|&flow| boxes.delivered(flow).is_some()).collect()
         };
         let lasting: Vec<_> =
             islands.iter().enumerate().map(|(island, flows)| lasting(executor, island, flows)).collect();
@@ -233,8 +233,7 @@ fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Times], push: &
         push(ms(sender.and_then(Sender::srtt)));
         push(ms(sender.map(Sender::rto)));
         push(sender.map_or(f64::NAN, |sender| rtts.mean_since(&sender.stats().rtt)));
-        let receiver = boxes.receiver(flow);
-        push(receiver.map_or(f64::NAN, |receiver| receiver.delivered_bytes() as f64));
+        push(boxes.delivered(flow).map_or(f64::NAN, |payload| payload.bytes as f64));
         push(sender.map_or(f64::NAN, |sender| sender.mss().into()));
         if let Some(RelayBoxes { relay, .. }) = &boxes.relay {
             push(relay.sender(flow).map_or(f64::NAN, |sender| sender.cwnd().into()));

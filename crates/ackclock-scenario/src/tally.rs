@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ackclock_core::results::{
-    Distribution, EngineResult, FairnessResult, FlowResult, LegResult, LinkCounts, LossCycles, RadioCounts,
-    RelayResult, RunResult, UserRadioResult, UserResult,
+    Distribution, EngineResult, FairnessResult, FlowResult, LegResult, LinkCounts, LossCycles, MediaResult,
+    RadioCounts, RelayResult, RunResult, UserRadioResult, UserResult,
 };
 use ackclock_core::{FlowId, Histogram, Span, Time, name_of};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::Direction;
-use ackclock_tcp::{Receiver, Sender, SenderStats};
+use ackclock_tcp::{MediaReceiver, MediaSender, Sender, SenderStats};
 
 use crate::active::ActiveCapacity;
 use crate::island::boxes::Boxes;
@@ -118,7 +118,7 @@ impl Tally {
         boxes: &Boxes<'_>,
     ) {
         for (number, plan) in flows.iter().enumerate() {
-            let bytes = boxes.receiver(FlowId(number as u32)).map_or(0, Receiver::delivered_bytes);
+            let bytes = boxes.delivered(FlowId(number as u32)).map_or(0, |payload| payload.bytes);
             let direction = direction_of(groups[plan.group].table.towards) as usize;
             *self.payload[direction].get_or_insert(0) += bytes;
         }
@@ -134,7 +134,7 @@ impl Tally {
         };
         for ((number, plan), rate) in flows.iter().enumerate().zip(rates.flows) {
             *sums.users.entry(plan.user).or_default() += rate;
-            if boxes.receiver(FlowId(number as u32)).is_some() {
+            if boxes.delivered(FlowId(number as u32)).is_some() {
                 sums.flows.push(rate);
             }
         }
@@ -185,6 +185,9 @@ impl Tally {
 
     /// Result row of a flow; `None` for a client with short connections.
     fn flow(&self, plan: &FlowPlan, group: &Group, boxes: &Boxes<'_>, id: FlowId) -> Option<FlowResult> {
+        if let Some(ends) = boxes.media(id) {
+            return Some(self.media(plan, group, ends));
+        }
         let (sender, receiver) = (boxes.sender(id)?, boxes.receiver(id)?);
         let stats = sender.stats();
         let counts = Counts::of(id, boxes);
@@ -218,8 +221,64 @@ impl Tally {
             transit_ms: None,
             ack_gap_ms: None,
             relay: relay(group, boxes, id).map(Box::new),
+            media: None,
             real: None,
         })
+    }
+
+    /// Result row of a media flow with these ends.
+    fn media(&self, plan: &FlowPlan, group: &Group, ends: (&MediaSender, &MediaReceiver)) -> FlowResult {
+        let (sender, receiver) = ends;
+        let end = Time::ZERO + self.duration;
+        let active = end.since(plan.start).as_secs_f64();
+        let per_second = |bytes: u64| (active > 0.0).then(|| bytes as f64 * 8.0 / active);
+        FlowResult {
+            id: plan.id,
+            user: plan.user,
+            towards: group.table.towards,
+            sender: GCC.to_owned(),
+            goodput_bps: per_second(receiver.delivered_bytes()),
+            wire_goodput_bps: per_second(receiver.delivered_wire_bytes()),
+            delivered_bytes: receiver.delivered_bytes(),
+            segments_sent: sender.stats().packets,
+            retransmits: Some(sender.stats().retransmits),
+            fast_retransmits: None,
+            timeouts: None,
+            spurious_timeouts: None,
+            rtt_ms: (self.rtts)(&sender.stats().rtt),
+            timed_rtt_ms: None,
+            edge_rtt_ms: None,
+            completion_s: None,
+            regulator: self.regulators[direction_of(group.table.towards) as usize].clone(),
+            rto_ms_mean: None,
+            loss_cycles: None,
+            link: None,
+            spurious: None,
+            transit_ms: None,
+            ack_gap_ms: None,
+            relay: None,
+            media: Some(Box::new(media(sender, receiver, end))),
+            real: None,
+        }
+    }
+}
+
+/// Name of the sender of a media flow in results.
+const GCC: &str = "gcc";
+
+fn media(sender: &MediaSender, receiver: &MediaReceiver, end: Time) -> MediaResult {
+    let frames = receiver.frames();
+    let (freezes, frozen) = frames.freezes(end);
+    MediaResult {
+        target_bps: sender.mean_target_bps(end),
+        frames: sender.frames().into(),
+        key_frames: sender.stats().key_frames,
+        frames_shown: frames.shown,
+        frames_lost: frames.lost,
+        frame_delay_ms: Distribution::from(&frames.delay),
+        freezes,
+        freeze_s: frozen.as_secs_f64(),
+        packets_received: receiver.packets(),
     }
 }
 

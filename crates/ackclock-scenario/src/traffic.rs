@@ -17,7 +17,7 @@ use ackclock_tcp::{Client, EndpointEvent, Receiver, Request, Sender, Supply, The
 
 use crate::active::Active;
 use crate::common_time::{CommonTime, Delivered};
-use crate::island::boxes::Boxes;
+use crate::island::boxes::{Boxes, Payload};
 use crate::island::group::Group;
 use crate::link_share::{CapacityReports, LinkShare, Mark, Shares, direction_of};
 use crate::plan::FlowPlan;
@@ -107,8 +107,16 @@ pub(crate) struct Counts {
 impl Counts {
     /// Counters of the connections of one flow; zero if the flow has no connection.
     pub(crate) fn of(flow: FlowId, boxes: &Boxes<'_>) -> Self {
-        let Some(receiver) = boxes.receiver(flow) else { return Self::default() };
-        boxes.senders(flow).fold(Self { flows: 1, ..Self::default() }, Self::with).and(receiver)
+        let Some(Payload { bytes, wire_bytes }) = boxes.delivered(flow) else { return Self::default() };
+        let all =
+            Self { flows: 1, delivered_bytes: bytes, delivered_wire_bytes: wire_bytes, ..Self::default() };
+        let media = boxes.media(flow).map(|(sender, _)| sender.stats());
+        let all = media.iter().fold(all, |all, stats| Self {
+            segments_sent: stats.packets,
+            retransmits: stats.retransmits,
+            ..all
+        });
+        boxes.senders(flow).fold(all, Self::with)
     }
 
     fn with(self, sender: &dyn Sender) -> Self {
@@ -117,14 +125,6 @@ impl Counts {
             segments_sent: self.segments_sent + stats.segments_sent,
             retransmits: self.retransmits + stats.retransmits,
             timeouts: self.timeouts + stats.timeouts,
-            ..self
-        }
-    }
-
-    fn and(self, receiver: &Receiver) -> Self {
-        Self {
-            delivered_bytes: self.delivered_bytes + receiver.delivered_bytes(),
-            delivered_wire_bytes: self.delivered_wire_bytes + receiver.delivered_wire_bytes(),
             ..self
         }
     }
@@ -261,7 +261,7 @@ impl Traffic {
 
     /// Payload of the island's flows and users so far.
     pub(crate) fn delivered(&self, boxes: &Boxes<'_>) -> Delivered {
-        let of = |flow| boxes.receiver(FlowId(flow)).map_or(0, Receiver::delivered_bytes);
+        let of = |flow| boxes.delivered(FlowId(flow)).map_or(0, |payload| payload.bytes);
         let clients = self.counts(boxes).into_iter().map(|(user, counts)| (user, counts.delivered_bytes));
         Delivered { flows: (0..self.first).map(of).collect(), clients: clients.collect() }
     }

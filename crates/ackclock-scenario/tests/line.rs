@@ -79,6 +79,34 @@ fn flows_over_a_relay_on_channels_of_their_own() {
 }
 
 #[test]
+fn media_beside_tcp() {
+    both_ways(
+        r#"
+        version = 1
+        preset = "linux"
+        duration = "20s"
+        [path]
+        loss = 0.01
+        [edge]
+        buffer = "30p"
+        regulator = "ack-regulator"
+        [edge.down]
+        kind = "variable"
+        rate = "2Mbit/s"
+        delay = "e(20ms)"
+        [[flow]]
+        workload = "media"
+        [[flow]]
+        sender = "cubic"
+        start = "3s"
+        [[flow]]
+        workload = "media"
+        towards = "server"
+        "#,
+    );
+}
+
+#[test]
 fn flows_that_share_a_channel_and_flows_that_do_not() {
     for channel in ["shared", "dedicated"] {
         both_ways(&format!(

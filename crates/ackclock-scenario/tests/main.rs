@@ -26,6 +26,7 @@ mod line;
 mod link_share;
 mod links;
 mod linux;
+mod media;
 mod nr;
 mod observed;
 mod overrides;

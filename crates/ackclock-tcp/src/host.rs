@@ -1,6 +1,6 @@
 //! # Host
 //!
-//! A host: many TCP endpoints behind one network interface.
+//! A host: many endpoints of TCP and media flows behind one network interface.
 //!
 //! ## Source
 //! The host has no published source, because it is infrastructure.
@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
 
+use crate::media::{MediaReceiver, MediaSender};
 use crate::receiver::Receiver;
 use crate::sender::{Sender, SenderState};
 use crate::workload::Supply;
@@ -56,6 +57,8 @@ enum Endpoint {
     Receiver(Box<Receiver>),
     WatchedSender(Box<dyn Sender>),
     WatchedReceiver(Box<Download>),
+    MediaSender(Box<MediaSender>),
+    MediaReceiver(Box<MediaReceiver>),
 }
 
 /// A receiver, and the marks at which it causes events.
@@ -125,6 +128,23 @@ impl Host {
         self.add(flow, Endpoint::WatchedReceiver(download), Some(start));
     }
 
+    /// Adds the sender of a media flow.
+    ///
+    /// # Panics
+    /// Panics like [`Self::add_sender`].
+    pub fn add_media_sender(&mut self, flow: FlowId, sender: MediaSender) {
+        let deadline = sender.poll_timeout();
+        self.add(flow, Endpoint::MediaSender(Box::new(sender)), Some(deadline));
+    }
+
+    /// Adds the receiver of a media flow.
+    ///
+    /// # Panics
+    /// Panics like [`Self::add_sender`].
+    pub fn add_media_receiver(&mut self, flow: FlowId, receiver: MediaReceiver) {
+        self.add(flow, Endpoint::MediaReceiver(Box::new(receiver)), None);
+    }
+
     /// Requests an event when a watched receiver has delivered `bytes` in order. `bytes` must exceed all earlier marks
     /// of the receiver.
     pub fn mark(&mut self, flow: FlowId, bytes: u64) {
@@ -173,6 +193,22 @@ impl Host {
         match self.endpoints.get(flow.index()) {
             Some(Some(Endpoint::Receiver(receiver))) => Some(receiver),
             Some(Some(Endpoint::WatchedReceiver(download))) => Some(&download.receiver),
+            _ => None,
+        }
+    }
+
+    /// The sender of a media flow; `None` if the host does not have it.
+    pub fn media_sender(&self, flow: FlowId) -> Option<&MediaSender> {
+        match self.endpoints.get(flow.index()) {
+            Some(Some(Endpoint::MediaSender(sender))) => Some(sender),
+            _ => None,
+        }
+    }
+
+    /// The receiver of a media flow; `None` if the host does not have it.
+    pub fn media_receiver(&self, flow: FlowId) -> Option<&MediaReceiver> {
+        match self.endpoints.get(flow.index()) {
+            Some(Some(Endpoint::MediaReceiver(receiver))) => Some(receiver),
             _ => None,
         }
     }
@@ -285,6 +321,14 @@ impl Endpoint {
                 download.receiver.on_segment(now, segment, &mut |seg: &Segment| out.pass(WIRE, seg));
                 if download.is_reached() { Some(now) } else { download.receiver.poll_timeout() }
             }
+            Self::MediaSender(sender) => {
+                sender.on_segment(now, segment);
+                drive(sender, now, out)
+            }
+            Self::MediaReceiver(receiver) => {
+                receiver.on_segment(now, segment, &mut |seg: &Segment| out.pass(WIRE, seg));
+                receiver.poll_timeout()
+            }
         }
     }
 
@@ -293,13 +337,18 @@ impl Endpoint {
             Self::Sender(sender) | Self::WatchedSender(sender) => sender.drive(now, None, WIRE, out),
             Self::Receiver(receiver) => wake(receiver, now, out),
             Self::WatchedReceiver(download) => wake(&mut download.receiver, now, out),
+            Self::MediaSender(sender) => drive(sender, now, out),
+            Self::MediaReceiver(receiver) => {
+                receiver.on_timeout(now, &mut |seg: &Segment| out.pass(WIRE, seg));
+                receiver.poll_timeout()
+            }
         }
     }
 
     /// Queues the new events of a watched endpoint.
     fn note_events(&mut self, flow: FlowId, events: &mut VecDeque<EndpointEvent>) {
         match self {
-            Self::Sender(_) | Self::Receiver(_) => {}
+            Self::Sender(_) | Self::Receiver(_) | Self::MediaSender(_) | Self::MediaReceiver(_) => {}
             Self::WatchedSender(sender) => {
                 if sender.state() == SenderState::Closed {
                     events.push_back(EndpointEvent::Closed(flow));
@@ -319,6 +368,12 @@ impl Download {
     fn is_reached(&self) -> bool {
         self.marks.front().is_some_and(|&mark| self.receiver.delivered_bytes() >= mark)
     }
+}
+
+/// Sends what a media sender may send at `now`, and returns its next deadline.
+fn drive(sender: &mut MediaSender, now: Time, out: &mut impl Sink) -> Option<Time> {
+    sender.send(now, &mut |seg: &Segment| out.pass(WIRE, seg));
+    Some(sender.poll_timeout())
 }
 
 fn wake(receiver: &mut Receiver, now: Time, out: &mut impl Sink) -> Option<Time> {

@@ -15,6 +15,7 @@ pub mod dup_thresh;
 pub mod ecn;
 pub mod host;
 pub mod info;
+pub mod media;
 #[cfg(test)]
 mod overshoot;
 pub mod prr;
@@ -38,6 +39,7 @@ pub use config::{FlowParams, HeaderSize, SenderConfig};
 pub use ecn::EcnMode;
 pub use host::{EndpointEvent, Host};
 pub use info::TcpInfo;
+pub use media::{Media, MediaReceiver, MediaSender};
 pub use receiver::{AckPolicy, Receiver, ReceiverConfig};
 pub use relay::Relay;
 pub use sender::Sender;

@@ -8,8 +8,8 @@ pub(super) const FAST_RETRANSMIT: u8 = 0x04;
 pub(super) const TIMEOUT: u8 = 0x08;
 /// Bit of `options` that is set if the segment has timestamps.
 pub(super) const HAS_TIMESTAMPS: u8 = 0x10;
-/// Bit of `options` that is set if the space of SACK blocks contains other options: those of a SYN, or with the bit
-/// `HAS_ACC_ECN` the AccECN option.
+/// Bit of `options` that is set if the space of SACK blocks contains other options: those of a SYN, with the bit
+/// `HAS_ACC_ECN` the AccECN option, or with the bit `OPAQUE` the words of a datagram.
 pub(super) const HAS_OTHER_OPTIONS: u8 = 0x20;
 /// Bit of `options` that is set if the segment is not TCP or its headers could not be parsed.
 pub(super) const OPAQUE: u8 = 0x40;

@@ -4,7 +4,7 @@ use ackclock_core::results::Towards;
 use ackclock_core::{FlowId, NodeId};
 use ackclock_edge::Edge;
 use ackclock_link::path::Wires;
-use ackclock_tcp::{Host, Receiver, Relay, Sender};
+use ackclock_tcp::{Host, MediaReceiver, MediaSender, Receiver, Relay, Sender};
 
 /// Boxes of an island, for reading results and for its traffic.
 pub(crate) struct Boxes<'a> {
@@ -46,6 +46,26 @@ impl Boxes<'_> {
         self.clients.receiver(flow).or_else(|| self.servers.receiver(flow))
     }
 
+    /// Both ends of a media flow; `None` for a TCP flow.
+    pub(crate) fn media(&self, flow: FlowId) -> Option<(&MediaSender, &MediaReceiver)> {
+        let hosts = [&*self.servers, &*self.clients];
+        let sender = hosts.iter().find_map(|host| host.media_sender(flow))?;
+        Some((sender, hosts.iter().find_map(|host| host.media_receiver(flow))?))
+    }
+
+    /// Payload delivered to the final receiver of a flow; `None` for a flow without a lasting receiver.
+    pub(crate) fn delivered(&self, flow: FlowId) -> Option<Payload> {
+        let tcp = |receiver: &Receiver| Payload {
+            bytes: receiver.delivered_bytes(),
+            wire_bytes: receiver.delivered_wire_bytes(),
+        };
+        let media = |receiver: &MediaReceiver| Payload {
+            bytes: receiver.delivered_bytes(),
+            wire_bytes: receiver.delivered_wire_bytes(),
+        };
+        self.receiver(flow).map(tcp).or_else(|| self.media(flow).map(|(_, receiver)| media(receiver)))
+    }
+
     /// Sending and receiving host of a flow.
     pub(crate) fn hosts(&mut self, towards: Towards) -> [&mut Host; 2] {
         match towards {
@@ -53,6 +73,14 @@ impl Boxes<'_> {
             Towards::Server => [self.clients, self.servers],
         }
     }
+}
+
+/// Payload of a flow that was delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Payload {
+    pub(crate) bytes: u64,
+    /// Payload with headers, each packet counted once.
+    pub(crate) wire_bytes: u64,
 }
 
 /// Relay, with the wired paths between it and the edge.

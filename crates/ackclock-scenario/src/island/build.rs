@@ -7,7 +7,7 @@ use ackclock_core::results::Towards;
 use ackclock_core::{ConfigError, FlowId, NodeId, Port, Streams, Time};
 use ackclock_edge::{Edge, Surroundings};
 use ackclock_link::{Files, Path, ReportWire, Side, path, report_wire};
-use ackclock_tcp::{Course, Host, Place, Relay, Supply, host, relay};
+use ackclock_tcp::{Course, Host, Media, MediaReceiver, MediaSender, Place, Relay, Supply, host, relay};
 
 use super::boxes::Places;
 use super::group::{FIRST, Group};
@@ -65,15 +65,12 @@ impl<'a> Builder<'a> {
             match group.workload.course(&place) {
                 Course::Connection(supply) => {
                     group.split(&mut relay, id, flow.cell_user, [Time::ZERO, flow.start], FIRST);
-                    path.lengthen(id, group.table.route);
-                    for edge in
-                        [Some(&mut edge), behind.as_mut().map(|(_, behind)| behind)].into_iter().flatten()
-                    {
-                        edge.assign(id, flow.cell_user);
-                        edge.classify(id, group.class);
-                    }
-                    group.announce(&mut edge, id);
+                    group.introduce(&mut path, &mut edge, behind.as_mut().map(|(_, edge)| edge), flow, id);
                     group.begin([&mut servers, &mut clients], id, flow.start, supply, &mut traffic);
+                }
+                Course::Media(media) => {
+                    group.introduce(&mut path, &mut edge, behind.as_mut().map(|(_, edge)| edge), flow, id);
+                    group.begin_media([&mut servers, &mut clients], id, flow.start, &media);
                 }
                 Course::Client(client) => traffic.add(client, Arc::clone(group), flow, name),
             }
@@ -201,6 +198,34 @@ pub(super) const IN_LINE: [[End; 2]; 3] = [
 ];
 
 impl Group {
+    /// Tells the boxes of an island the properties of a flow before its first segment.
+    fn introduce(
+        &self,
+        path: &mut Path,
+        edge: &mut Edge,
+        behind: Option<&mut Edge>,
+        flow: &FlowPlan,
+        id: FlowId,
+    ) {
+        path.lengthen(id, self.table.route);
+        self.announce(edge, id);
+        for edge in [Some(edge), behind].into_iter().flatten() {
+            edge.assign(id, flow.cell_user);
+            edge.classify(id, self.class);
+        }
+    }
+
+    /// Adds the two ends of a media flow to the servers and the clients.
+    fn begin_media(&self, [servers, clients]: [&mut Host; 2], id: FlowId, start: Time, media: &Media) {
+        let packet = self.table.packet_bytes();
+        let [sending, receiving] = match self.table.towards {
+            Towards::Mobile => [servers, clients],
+            Towards::Server => [clients, servers],
+        };
+        sending.add_media_sender(id, MediaSender::new(id, media, packet, start));
+        receiving.add_media_receiver(id, MediaReceiver::new(id, media, packet));
+    }
+
     /// Adds the two endpoints of a connection with data `supply` to the servers and the clients. The end of a file is
     /// reported if `traffic` needs it.
     fn begin(

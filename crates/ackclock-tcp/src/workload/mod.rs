@@ -8,6 +8,7 @@ use ackclock_core::{Config, ConfigError, Size, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::media::Media;
 pub use ftp::{Ftp, Owner};
 pub use pareto::BoundedPareto;
 pub use web::{Per, Web};
@@ -83,6 +84,8 @@ pub enum Course {
     Connection(Supply),
     /// A client that opens connections as needed.
     Client(Box<dyn Client>),
+    /// Media over UDP from the flow's start, instead of TCP.
+    Media(Media),
 }
 
 /// A client with temporary connections. Random draws depend only on the number of the request, not on when or how often
@@ -183,6 +186,16 @@ impl Workload for File {
     }
 }
 
+impl Workload for Media {
+    fn course(&self, _: &Place) -> Course {
+        Course::Media(self.clone())
+    }
+
+    fn is_endless(&self) -> bool {
+        true
+    }
+}
+
 ackclock_core::registry! {
     /// Registry of all kinds of workload.
     pub static WORKLOADS: dyn Workload = "workload" {
@@ -190,6 +203,7 @@ ackclock_core::registry! {
         "file" => File,
         "web" => Web,
         "ftp" => Ftp,
+        "media" => Media,
     }
 }
 
@@ -219,7 +233,7 @@ mod tests {
         let place = Place { streams: Streams::new(1, 0), start: Time::ZERO, payload: 960 };
         match WORKLOADS.resolve(&workload).unwrap().course(&place) {
             Course::Connection(supply) => Some(supply),
-            Course::Client(_) => None,
+            _ => None,
         }
     }
 
