@@ -75,6 +75,7 @@ class Described:
             f"Wired path to the edge: {', '.join(wired)}." if wired else "",
             "" if rtt is None else f"Base RTT {rtt:g} ms.",
             f"{flows} {kind}{'s' if flows != 1 else ''}, sender {_listed(self._senders())}.",
+            _relay_in_words(self.scenario.get("relay", {})),
         ]
         return [
             f"Downlink: {_link_in_words(edge.get('down', {}))}{mean}." + (f" Uplink: {up}." if up else ""),
@@ -129,6 +130,15 @@ def milliseconds(delay: Any) -> float | None:
     """A constant delay of a scenario; None for a law."""
     time = re.fullmatch(r"([\d.]+)(us|ms|s)", str(delay))
     return float(time[1]) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[time[2]] if time else None
+
+
+def _relay_in_words(relay: Mapping[str, Any]) -> str:
+    if not relay:
+        return ""
+    stated = [f"buffer {relay['buffer']}"] if "buffer" in relay else []
+    core = relay.get("core", {})
+    stated += [f"{core['delay']} one way from the edge"] if "delay" in core else []
+    return f"A relay splits the connections{', '.join(['', *stated])}."
 
 
 def _link_in_words(link: Mapping[str, Any]) -> str:

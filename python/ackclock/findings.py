@@ -26,11 +26,17 @@ def findings(results: Results) -> list[str]:
         return _of_link(results)
     if results.flows.empty:
         return []
-    columns = ("goodput_bps", results.queueing_delay)
+    return [*_of_media(results), *_of_flows(results)]
+
+
+def _of_flows(results: Results) -> list[str]:
+    # Downloads and uploads share no capacity: the headline is that of the downloads.
+    rate = "bottleneck.goodput_bps" if results.has_both_directions else "goodput_bps"
+    columns = (rate, results.queueing_delay)
     runs = results.per_run(columns, [*results.varied, "seed", "run"])
     count = len(runs.drop_duplicates(results.varied)) if results.varied else 1
     if not {"flow.sender", "edge.regulator"} & set(results.varied) or count > _MOST_COMPARED:
-        return _of_points_alike(results, runs)
+        return _of_points_alike(results, runs, rate)
     goodput, delay = (_of_points(runs, column, results.varied) for column in columns)
     first = int(goodput.mean().argmax())
     best = goodput.iloc[:, first] / 1e3
@@ -54,6 +60,24 @@ def findings(results: Results) -> list[str]:
     gains, costs = (_against_none(table, results.confidence) for table in (goodput, delay))
     told = [f"{name} changes goodput by {gains[name]} and the p95 queueing delay by {costs[name]}" for name in gains]
     return [*found, f"Compared with the same link without a regulator, {'; '.join(told)}."] if told else found
+
+
+def _of_media(results: Results) -> list[str]:
+    """Delay of frames and frozen time of media flows: of one point, or of the points with least and most delay."""
+    if "media.frames" not in results.flows:
+        return []
+    columns = ["media.frame_delay_ms.p95", "media.freeze_s"]
+    keys = results.varied or ["scenario"]
+    flows = results.flows[results.flows["media.frames"].notna()]
+    points = flows.astype(dict.fromkeys(keys, str)).groupby(keys, sort=False)[columns].mean().sort_values(columns)
+    told = [
+        f"{number(delay)} ms after their capture, and the picture is frozen for {number(frozen)} s"
+        for delay, frozen in points.itertuples(index=False, name=None)
+    ]
+    if len(points) == 1:
+        return [f"95 % of the frames are shown within {told[0]}."]
+    least, most = (_named(name if isinstance(name, tuple) else (name,)) for name in (points.index[0], points.index[-1]))
+    return [f"With {least}, 95 % of the frames are shown within {told[0]}; with {most}, within {told[-1]}."]
 
 
 def _conclusion(goodput: pd.DataFrame, delay: pd.DataFrame, confidence: float) -> list[str]:
@@ -85,17 +109,28 @@ def _interval(values: pd.Series[float], results: Results) -> str:
     return with_spread(*mean_and_interval(known, results.confidence, resolution_of(str(known.name))))
 
 
-def _of_points_alike(results: Results, runs: pd.DataFrame) -> list[str]:
+def _of_points_alike(results: Results, runs: pd.DataFrame, rate: str) -> list[str]:
     """Goodput and queueing delay where neither senders nor regulators differ: of one point, or the range of points."""
     delay = results.queueing_delay
     points = [group for _, group in runs.groupby(results.varied, sort=False)] if results.varied else [runs]
     if len(points) == 1:
-        goodput = _interval(runs["goodput_bps"] / 1e3, results)
-        return [f"Goodput is {goodput} kbit/s at a p95 queueing delay of {_interval(runs[delay], results)} ms."]
-    goodputs = [float(point["goodput_bps"].mean()) / 1e3 for point in points]
+        goodput = _interval(runs[rate] / 1e3, results)
+        of = " of the downloads" if results.has_both_directions else ""
+        found = [f"Goodput{of} is {goodput} kbit/s at a p95 queueing delay of {_interval(runs[delay], results)} ms."]
+        return [*found, *_of_uploads(results)]
+    goodputs = [float(point[rate].mean()) / 1e3 for point in points]
     delays = [float(point[delay].mean()) for point in points]
     spans = [f"{number(min(of))} to {number(max(of))}" for of in (goodputs, delays)]
     return [f"Over {len(points)} points, mean goodput is {spans[0]} kbit/s and p95 queueing delay {spans[1]} ms."]
+
+
+def _of_uploads(results: Results) -> list[str]:
+    """Goodput and queueing delay of the uploads beside downloads."""
+    if not results.has_both_directions:
+        return []
+    goodput = _interval(results.runs["uplink.goodput_bps"] / 1e3, results)
+    delay = _interval(results.runs["uplink.queue_ms.p95"], results)
+    return [f"That of the uploads is {goodput} kbit/s, with {delay} ms of p95 queueing delay in the uplink."]
 
 
 def _of_link(results: Results) -> list[str]:

@@ -19,7 +19,7 @@ from ackclock.interval import resolution_of
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.claims_page import CAVEATS, MISSES, effect, ours, printed, with_spread
 from ackclock.plot.per_flow import flow_names, flows_of
-from ackclock.results import Results, is_live, label, mean_and_interval
+from ackclock.results import Results, Series, is_live, label, mean_and_interval
 from ackclock.text import number
 
 if TYPE_CHECKING:
@@ -41,13 +41,25 @@ FLOW_COLUMNS = (
     ("completion_s", "done (s)", 1.0),
     ("link.utilisation", "link used (%)", 100.0),
 )
-BOTTLENECK_COLUMNS = (
-    ("bottleneck.capacity_bps", "capacity (kbit/s)", 1e-3),
-    ("bottleneck.utilisation", "utilisation (%)", 100.0),
-    ("bottleneck.drops", "drops", 1.0),
-    ("bottleneck.aged", "aged", 1.0),
-    ("bottleneck.queue_ms.mean", "queue mean (ms)", 1.0),
-    ("bottleneck.queue_ms.p95", "queue p95 (ms)", 1.0),
+MEDIA_COLUMNS = (
+    ("media.target_bps", "target (kbit/s)", 1e-3),
+    ("media.frames", "frames", 1.0),
+    ("media.frames_lost", "frames lost", 1.0),
+    ("media.frame_delay_ms.p50", "frame delay p50 (ms)", 1.0),
+    ("media.frame_delay_ms.p95", "frame delay p95 (ms)", 1.0),
+    ("media.freezes", "freezes", 1.0),
+    ("media.freeze_s", "frozen (s)", 1.0),
+    ("media.key_frames", "key frames", 1.0),
+)
+ONE_WAY_COLUMNS = (
+    ("capacity_bps", "capacity (kbit/s)", 1e-3),
+    ("utilisation", "utilisation (%)", 100.0),
+    ("drops", "drops", 1.0),
+    ("aged", "aged", 1.0),
+    ("queue_ms.mean", "queue mean (ms)", 1.0),
+    ("queue_ms.p95", "queue p95 (ms)", 1.0),
+)
+FAIRNESS_COLUMNS = (
     ("fairness.jain_users", "Jain index of users", 1.0),
     ("fairness.jain_flows", "Jain index of flows", 1.0),
 )
@@ -260,6 +272,9 @@ def _tables(results: Results) -> Iterator[Table]:
         return
     if not results.flows.empty:
         yield _table("Flows", results.flows, _flow_keys(results), FLOW_COLUMNS, results.confidence)
+    if "media.frames" in results.flows:
+        media = results.flows[results.flows["media.frames"].notna()]
+        yield _table("Frames", media, _flow_keys(results), MEDIA_COLUMNS, results.confidence)
     users = 0 if results.users.empty else results.users["id"].nunique()
     if 1 < users <= MOST_USERS or (users and results.flows.empty):
         several = ["id"] if 1 < users <= MOST_USERS else []
@@ -268,7 +283,10 @@ def _tables(results: Results) -> Iterator[Table]:
         )
     if not results.transfers.empty:
         yield _transfers(results, users)
-    yield _table("Bottleneck", results.runs, results.varied or ["scenario"], BOTTLENECK_COLUMNS, results.confidence)
+    for title, link in _links(results):
+        columns = [(f"{link}.{name}", heading, unit) for name, heading, unit in ONE_WAY_COLUMNS]
+        columns += FAIRNESS_COLUMNS if link == "bottleneck" or _uploads(results) else ()
+        yield _table(title, results.runs, results.varied or ["scenario"], columns, results.confidence)
     if "radio.down.padding" in results.users:
         yield _table("Radio", _radio(results), [*results.varied, "direction"], RADIO_COLUMNS, results.confidence)
 
@@ -456,10 +474,10 @@ def _figures_of_link(results: Results, width: float) -> Iterator[Figure]:
 
 
 def _over_time(results: Results, width: float) -> Figure:
-    series = results.named_series
+    series = {name: _of_downloads(results, one) for name, one in results.named_series.items()}
     which = (
         f"Below {next(iter(series))}: the one with the largest ratio of goodput to p95 queueing delay. "
-        if len(series) > 1 and results.varied
+        if len(series) > 1 and "edge.regulator" in results.varied
         else ""
     )
     p95 = _percentiles(results, list(series), uplink=_uploads(results))
@@ -478,6 +496,15 @@ def _over_time(results: Results, width: float) -> Figure:
             p95=p95,
         ),
     )
+
+
+def _of_downloads(results: Results, series: Series) -> Series:
+    """A series without the uploads beside downloads, whose goodput is no share of the downlink."""
+    if not results.has_both_directions:
+        return series
+    uploads = results.flows.loc[results.flows["towards"] == "server", "id"].unique()
+    left_out = {f"{column}/{flow}" for flow in uploads for column in ("rate", "cwnd", "advertised")}
+    return {name: values for name, values in series.items() if name not in left_out}
 
 
 def _flows_over_time(results: Results, width: float) -> Iterator[Figure]:
@@ -543,6 +570,13 @@ def _radio_over_time(results: Results, width: float) -> Iterator[Figure]:
         of_run = f" of {name}" if len(results.series) > 1 else ""
         caption = f"Downlink of the radio{of_run}: sums over the users, target as their mean."
         yield _at(width, "radio-over-time", caption, drawing)
+
+
+def _links(results: Results) -> list[tuple[str, str]]:
+    """Title and name in the results of each direction that has data."""
+    if results.has_both_directions:
+        return [("Downlink", "bottleneck"), ("Uplink", "uplink")]
+    return [("Uplink", "uplink")] if _uploads(results) else [("Bottleneck", "bottleneck")]
 
 
 def _uploads(results: Results) -> bool:

@@ -301,6 +301,11 @@ class Results:
         uploads = "towards" in self.flows and bool((self.flows["towards"] == "server").all())
         return "uplink.queue_ms.p95" if uploads else "bottleneck.queue_ms.p95"
 
+    @property
+    def has_both_directions(self) -> bool:
+        """Whether there are downloads and uploads."""
+        return "towards" in self.flows and self.flows["towards"].nunique(dropna=False) > 1
+
     def per_run(self, columns: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
         """One row per run and combination of `by`: its flows combined.
 

@@ -53,6 +53,55 @@ def test_a_number_that_some_runs_lack_is_shown_as_such():
     assert rows == {"reno": "-", "sack": "3"}
 
 
+def test_a_report_shows_the_link_of_the_data():
+    waits = {"mean": 300.0, "p50": 300.0, "p95": 700.0, "p99": 800.0}
+    run = run_object()
+    run["uplink"] = run["bottleneck"] | {"queue_ms": waits}
+    headings = {"Bottleneck", "Downlink", "Uplink"}
+
+    def shown(run: dict) -> tuple[list[str], str]:
+        html = report.of_runs(Results([run]))
+        titles = [title for title in re.findall("<h2>([^<]*)</h2>", html) if title in headings]
+        return titles, html
+
+    assert shown(run)[0] == ["Bottleneck"]
+    download, upload = run["flows"][0], run["flows"][0] | {"towards": "server"}
+    titles, html = shown(run | {"flows": [upload]})
+    assert titles == ["Uplink"]
+    # The p95 of the sentence and that of the table are one.
+    assert "p95 queueing delay of 700 ms" in html
+    assert re.findall(r'<td class="n">700</td>', html) == ['<td class="n">700</td>']
+    run["bottleneck"] |= {"goodput_bps": 144e3}
+    run["uplink"] |= {"goodput_bps": 20e3}
+    titles, html = shown(run | {"flows": [download | {"towards": None}, upload | {"id": 1}]})
+    assert titles == ["Downlink", "Uplink"]
+    assert "Goodput of the downloads is 144 kbit/s at a p95 queueing delay of 200 ms." in html
+    assert "That of the uploads is 20 kbit/s, with 700 ms of p95 queueing delay in the uplink." in html
+
+
+def test_a_report_of_media_begins_with_frame_delay_and_freezes():
+    delay = {"mean": 50.0, "p50": 45.0, "p95": 90.0, "p99": 95.0}
+    media = {
+        "target_bps": 9e5, "frames": 900, "key_frames": 2, "frames_shown": 890, "frames_lost": 9,
+        "frame_delay_ms": delay, "freezes": 1, "freeze_s": 0.5, "packets_received": 3000,
+    }  # fmt: skip
+    run = run_object()
+    run["flows"][0] |= {"sender": "gcc", "media": media}
+    found = report.findings(Results([run]))
+    said = "95 % of the frames are shown within 90 ms after their capture, and the picture is frozen for 0.5 s."
+    assert found[0] == said
+    assert len(found) == 2
+    html = report.of_runs(Results([run]))
+    assert re.findall("<h2>(Flows|Frames|Bottleneck)</h2>", html) == ["Flows", "Frames", "Bottleneck"]
+    slow = run_object()
+    slow["flows"][0] |= {"sender": "gcc", "media": media | {"frame_delay_ms": delay | {"p95": 800.0}, "freeze_s": 12.0}}
+    points = [one | {"point": {"edge.queue": name}} for name, one in (("fq-codel", run), ("drop-tail", slow))]
+    assert report.findings(Results(points))[0] == (
+        "With fq-codel, 95 % of the frames are shown within 90 ms after their capture, and the picture is frozen for "
+        "0.5 s; with drop-tail, within 800 ms after their capture, and the picture is frozen for 12 s."
+    )
+
+
 def test_the_radio_is_shown_by_direction_where_it_is_measured():
     waits = dict.fromkeys(("mean", "p50", "p95", "p99"), 20.0)
     lost = dict.fromkeys(("max_dat", "reset", "air", "base_station", "handover"), 0)

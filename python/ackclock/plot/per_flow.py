@@ -73,9 +73,14 @@ def flows_of(series: Series) -> list[int]:
 
 
 def flow_names(results: Results, run: int) -> dict[int, str]:
-    """Id and sender of each flow of a run: `0 cubic`."""
+    """Id and sender of each flow of a run, and the direction of an upload: `0 cubic`, `1 cubic upload`."""
     flows = results.objects[run].get("flows") or [] if run < len(results.objects) else []
-    return {flow["id"]: f"{flow['id']} {flow['sender']}" for flow in flows if "sender" in flow}
+    way = {"server": " upload"}
+    return {
+        flow["id"]: f"{flow['id']} {flow['sender']}{way.get(flow.get('towards'), '')}"
+        for flow in flows
+        if "sender" in flow
+    }
 
 
 def _draw_capacity(axes: Axes, series: Series, factor: float) -> None:

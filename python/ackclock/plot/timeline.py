@@ -140,8 +140,9 @@ def _draw_drops(axes: Axes, series: Series, name: str) -> None:
 
 
 def _windows(series: Series) -> list[str]:
-    """Names of the windows of the first flow."""
-    first = next((name.removeprefix("cwnd/") for name in series if name.startswith("cwnd/")), None)
+    """Names of the windows of the first flow that has windows."""
+    windows = (name for name in series if name.startswith("cwnd/") and np.isfinite(series[name]).any())
+    first = next((name.removeprefix("cwnd/") for name in windows), None)
     return [] if first is None else [name for name in (f"cwnd/{first}", f"advertised/{first}") if name in series]
 
 
