@@ -195,8 +195,10 @@ impl Backlog {
                 let user = &mut self.users[user as usize];
                 user.load -= Load::of(segment);
                 // The flow moves to the end of the round-robin order.
-                user.active.retain(|&other| other != id);
-                user.active.push(id);
+                if user.active.len() > 1 {
+                    user.active.retain(|&other| other != id);
+                    user.active.push(id);
+                }
             }
             self.collect_drops(id);
             if next.is_some() {

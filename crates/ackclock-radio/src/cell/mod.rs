@@ -189,7 +189,7 @@ impl Cell {
     }
 
     /// Selects the users for all slots that start up to `now`, and ends transmissions that are over.
-    fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         while !self.is_granted() {
             let expires = self.backlog.expires();
             if expires <= now && expires <= self.next_change() {
@@ -485,13 +485,31 @@ impl Cell {
     /// Adds a segment to the queue of its flow.
     fn put(&mut self, now: Time, segment: &Segment, place: Place) -> Result<(), Cause> {
         self.advance(now);
-        let user = self.backlog.user(segment.flow);
         let taken = self.backlog.enqueue(now, segment, self.unqueued(segment.flow), place);
+        self.begin_turn(now, segment.flow);
+        taken
+    }
+
+    /// Adds a packet to the back of its flow's queue, after [`advance`](Self::advance) and before
+    /// [`begin_turn`](Self::begin_turn).
+    #[inline]
+    pub(crate) fn add(&mut self, now: Time, packet: &Segment) -> Result<(), Cause> {
+        self.backlog.enqueue(now, packet, self.unqueued(packet.flow), Place::Back)
+    }
+
+    /// Serves the user of a flow to which packets were [added](Self::add).
+    pub(crate) fn begin_turn(&mut self, now: Time, flow: FlowId) {
         self.tell_drops(now);
+        let user = self.backlog.user(flow);
         if !self.backlog.is_empty(user) {
             self.await_turn(now, user);
         }
-        taken
+    }
+
+    /// Next event up to `now`, after [`advance`](Self::advance).
+    #[inline]
+    pub(crate) fn next_event(&self, now: Time) -> Option<(Time, LinkEvent)> {
+        self.outcomes.next(now)
     }
 
     /// Serves a user that has data from the next slot on, or after its hand-over.

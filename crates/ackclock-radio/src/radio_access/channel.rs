@@ -172,7 +172,9 @@ impl Channel {
             (Pdu::Data(Data { payload, .. }), _) => {
                 let sdus = &mut self.sdus[direction as usize];
                 let Repetitions { times, delay } = told.unwrap_or(Repetitions::NONE);
-                sdus.on_repeat_below(payload, times);
+                if times > 0 {
+                    sdus.on_repeat_below(payload, times);
+                }
                 if sent.first {
                     sdus.on_unrepeated(at - delay, payload);
                 }

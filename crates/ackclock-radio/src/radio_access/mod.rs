@@ -327,11 +327,16 @@ impl RadioAccess {
     }
 
     fn compute_due(&self, direction: Direction) -> Time {
-        let events = self.sdus(direction).map(|sdus| sdus.outcomes.due());
-        let shared = self.shared.iter().map(|shared| shared.next_change());
-        let allocation = self.allocation.iter().map(|(allocation, _)| allocation.next_change());
-        let all = events.chain(self.changes.iter().copied()).chain(shared).chain(allocation);
-        all.min().unwrap_or(Time::NEVER)
+        let shared = self.shared.as_ref().map_or(Time::NEVER, |shared| shared.next_change());
+        let allocation = self.allocation.as_ref().map_or(Time::NEVER, |(own, _)| own.next_change());
+        let mut due = shared.min(allocation);
+        for (user, &change) in self.users.iter().zip(&self.changes) {
+            due = due.min(change);
+            for channel in &user.channels {
+                due = due.min(channel.sdus[direction as usize].outcomes.due());
+            }
+        }
+        due
     }
 
     fn channels(&self) -> impl Iterator<Item = &Channel> {

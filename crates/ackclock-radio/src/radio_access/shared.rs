@@ -206,8 +206,9 @@ impl Shared {
 
     /// Passes on to the channels the PDUs that the cell has finished by `at`.
     fn hand_on(&mut self, at: Time, users: &mut [User]) {
-        while let Some((when, event)) = self.cell.peek_event(at) {
-            self.note_begun(users);
+        self.cell.advance(at);
+        self.note_begun(users);
+        while let Some((when, event)) = self.cell.next_event(at) {
             let pdu = self.cell.take_segment();
             let number = pdu.flow.index();
             let told =
@@ -217,7 +218,6 @@ impl Shared {
                 users[user].on_landed(when, channel, sent, told);
             }
         }
-        self.note_begun(users);
         while !self.reports && self.cell.poll_report(at).is_some() {}
     }
 
@@ -264,20 +264,27 @@ impl Shared {
         let (_, channel) = self.split(number);
         let Some(iub) = &mut user.channels[channel].iub else { return };
         let (flow, own) = (FlowId(number as u32), &mut self.channels[number]);
+        let mut added = false;
         while let Some(sent) = iub.take(at) {
             own.allotted = if own.allotted == u64::MAX { u64::MAX } else { own.allotted.saturating_sub(1) };
             if sent.fate == Fate::Lost {
                 self.refused.push(sent);
                 continue;
             }
+            if !std::mem::replace(&mut added, true) {
+                self.cell.advance(at);
+            }
             let key = own.keep(sent);
             let [payload, header] = self.blocks.sizes(&sent.pdu);
-            if self.cell.enqueue(at, &Segment::data(flow, key, payload, header)).is_err() {
+            if self.cell.add(at, &Segment::data(flow, key, payload, header)).is_err() {
                 self.refused.extend(own.take(key));
             } else {
                 own.ran_empty |= own.queued == 0 && own.waits;
                 own.queued += 1;
             }
+        }
+        if added {
+            self.cell.begin_turn(at, flow);
         }
         own.waits = iub.take_waits(at).unwrap_or(own.waits);
         self.refused

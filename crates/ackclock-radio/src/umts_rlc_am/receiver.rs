@@ -7,7 +7,7 @@ use super::missing::Room;
 use super::pdu::{Data, Payload};
 use super::reassembly::{Reassembly, Received};
 use super::sdus::Sdus;
-use super::sn::{Sn, SnSet};
+use super::sn::{Ring, Sn, SnSet};
 use super::status::{Mrw, MrwAck, Report, reports};
 use super::status_config::StatusConfig;
 
@@ -22,7 +22,8 @@ pub(super) struct Receiver {
     vr_h: Sn,
     /// Sequence numbers of the received PDUs beyond VR(R).
     received: SnSet,
-    contents: Vec<Payload>,
+    /// Contents of the received PDUs beyond VR(R).
+    contents: Ring<Payload>,
     /// PDUs that a STATUS may report on; `None` for all PDUs.
     reassembly: Option<Box<Reassembly>>,
     /// Whether a STATUS was triggered and not sent yet.
@@ -52,7 +53,7 @@ impl Receiver {
             vr_r: Sn::ZERO,
             vr_h: Sn::ZERO,
             received: SnSet::default(),
-            contents: vec![Payload::default(); usize::from(window).next_power_of_two()],
+            contents: Ring::default(),
             wanted: false,
             unreported: false,
             prohibited: Time::ZERO,
@@ -76,30 +77,44 @@ impl Receiver {
             return self.update_reassembly(now);
         }
         let expected = self.vr_h.above(self.vr_r);
+        if ahead == 0 && expected == 0 {
+            return self.on_next(now, data, sdus);
+        }
         if ahead >= expected {
             self.wanted |= ahead > expected && self.config.missing_pdu && self.reassembly.is_none();
             self.vr_h = data.sn.plus(1);
         }
         self.received.insert(data.sn);
-        let place = data.sn.place(self.contents.len());
-        self.contents[place] = data.payload;
-        // An SDU that ends in this PDU is complete now, if no earlier PDU is missing or arrived out of order.
-        let whole = (ahead == 0 && expected == 0).then_some(now);
-        if whole.is_none() || self.order == DeliveryOrder::OutOfSequence {
-            sdus.arrive(now, data.payload, self.order);
-        }
-        self.go_on(now, whole, sdus);
+        self.contents.reserve(self.vr_r, expected, ahead + 1);
+        self.contents[data.sn] = data.payload;
+        sdus.arrive(now, data.payload, self.order);
+        self.go_on(now, sdus);
     }
 
-    /// Advances VR(R) over PDUs received in sequence. The SDUs that end in these PDUs have been complete since `whole`,
-    /// or since the latest arrival of one of their PDUs.
-    fn go_on(&mut self, now: Time, whole: Option<Time>, sdus: &mut Sdus) {
+    /// Processes the expected PDU where no earlier PDU is missing or arrived out of order: SDUs that end in it are complete
+    /// now.
+    #[inline]
+    fn on_next(&mut self, now: Time, data: &Data, sdus: &mut Sdus) {
+        self.vr_r = data.sn.plus(1);
+        self.vr_h = self.vr_r;
+        match self.order {
+            DeliveryOrder::OutOfSequence => sdus.arrive(now, data.payload, self.order),
+            DeliveryOrder::InSequence => {
+                data.payload.ended().for_each(|number| sdus.deliver(now, number, Some(now)));
+            }
+        }
+        self.update_reassembly(now);
+    }
+
+    /// Advances VR(R) over PDUs received in sequence. The SDUs that end in these PDUs have been complete since the latest
+    /// arrival of one of their PDUs.
+    fn go_on(&mut self, now: Time, sdus: &mut Sdus) {
         while self.received.contains(self.vr_r) {
             self.received.remove(self.vr_r);
-            let payload = self.contents[self.vr_r.place(self.contents.len())];
+            let payload = self.contents[self.vr_r];
             self.vr_r = self.vr_r.plus(1);
             if self.order == DeliveryOrder::InSequence {
-                payload.ended().for_each(|number| sdus.deliver(now, number, whole));
+                payload.ended().for_each(|number| sdus.deliver(now, number, None));
             }
         }
         self.update_reassembly(now);
@@ -128,7 +143,7 @@ impl Receiver {
             if expected < ahead {
                 self.vr_h = mrw.sn;
             }
-            self.go_on(now, None, sdus);
+            self.go_on(now, sdus);
         }
         let ends = if self.vr_r == mrw.sn { mrw.ends } else { 0 };
         self.mrw_ack = Some(MrwAck { sn: self.vr_r, ends });

@@ -212,6 +212,16 @@ impl Sdus {
         }
     }
 
+    /// Registers a new PDU that lies within the newest SDU.
+    #[inline]
+    pub(crate) fn on_cut_within(&mut self) {
+        let here = self.here();
+        if let Some(sdu) = self.begun.back_mut() {
+            sdu.pdus += 1;
+            sdu.places[1] = here;
+        }
+    }
+
     /// Records that a PDU was retransmitted; `payload` lists the parts of SDUs in this PDU.
     pub(crate) fn on_repeat(&mut self, payload: Payload) {
         let units = u64::from(payload.octets).max(1);
@@ -286,10 +296,10 @@ impl Sdus {
                 sdu.acknowledged += 1;
                 if sdu.cut && sdu.acknowledged == sdu.pdus {
                     self.free_one(now, number);
+                    self.trim();
                 }
             }
         }
-        self.trim();
     }
 
     /// Registers that a PDU with the SDU parts in `payload` was sent and needs no acknowledgement.

@@ -91,10 +91,21 @@ impl Sdus {
     #[inline]
     pub(super) fn fill(&mut self, now: Time, shape: Shape, room: Room) -> Option<Filled> {
         match shape {
+            Shape::Fixed { octets, .. } if self.uncut > octets && !self.owes_end => {
+                Some(self.fill_within(octets))
+            }
             Shape::Fixed { octets, indicator } => self.fill_fixed(now, octets, indicator),
             Shape::Grant(header) => self.fill_grant(now, header, room.units),
             Shape::Packet(header) => self.fill_packet(now, header, room.units),
         }
+    }
+
+    /// Fills a PDU that lies within the newest SDU, as most PDUs do.
+    fn fill_within(&mut self, octets: u32) -> Filled {
+        self.uncut -= octets;
+        self.on_cut_within();
+        let payload = Payload { first: self.newest(), goes_on: true, ..Payload::default() };
+        Filled { payload, padding: 0 }
     }
 
     fn fill_fixed(&mut self, now: Time, octets: u32, indicator: u32) -> Option<Filled> {

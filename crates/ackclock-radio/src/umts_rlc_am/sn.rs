@@ -1,4 +1,6 @@
-//! Sequence numbers of 12 bits, sets of sequence numbers, and SDU numbers.
+//! Sequence numbers of 12 bits, sets and rings of sequence numbers, and SDU numbers.
+
+use std::ops::{Index, IndexMut};
 
 /// Number of distinct sequence numbers.
 const MODULUS: u16 = 4096;
@@ -30,7 +32,7 @@ impl Sn {
     }
 
     /// Index of the sequence number in a ring of `length` slots, a power of two.
-    pub(crate) const fn place(self, length: usize) -> usize {
+    const fn place(self, length: usize) -> usize {
         self.0 as usize & (length - 1)
     }
 
@@ -76,7 +78,11 @@ impl SnSet {
         self.words[sn.word()] |= sn.bit();
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, sn: Sn) {
+        if self.is_empty() {
+            return;
+        }
         self.count -= u32::from(self.contains(sn));
         self.words[sn.word()] &= !sn.bit();
     }
@@ -100,9 +106,65 @@ impl SnSet {
     }
 }
 
+/// Values by sequence number. The ring grows with the range of numbers in use.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring<T>(Vec<T>);
+
+impl<T: Copy + Default> Default for Ring<T> {
+    fn default() -> Self {
+        Self(vec![T::default()])
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
+    /// Makes room for `count` numbers from `base` on, of which the first `used` numbers have values.
+    #[inline]
+    pub(crate) fn reserve(&mut self, base: Sn, used: u16, count: u16) {
+        if usize::from(count) > self.0.len() {
+            self.grow(base, used, usize::from(count).next_power_of_two());
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, base: Sn, used: u16, length: usize) {
+        let mut longer = vec![T::default(); length];
+        for sn in (0..used).map(|step| base.plus(step)) {
+            longer[sn.place(length)] = self[sn];
+        }
+        self.0 = longer;
+    }
+}
+
+impl<T> Index<Sn> for Ring<T> {
+    type Output = T;
+
+    fn index(&self, sn: Sn) -> &T {
+        &self.0[sn.place(self.0.len())]
+    }
+}
+
+impl<T> IndexMut<Sn> for Ring<T> {
+    fn index_mut(&mut self, sn: Sn) -> &mut T {
+        let place = sn.place(self.0.len());
+        &mut self.0[place]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ring_keeps_its_values_when_it_grows() {
+        let mut ring = Ring::default();
+        let base = Sn(4090);
+        for step in 0..40 {
+            ring.reserve(base, step, step + 1);
+            ring[base.plus(step)] = step;
+            assert!((0..=step).all(|earlier| ring[base.plus(earlier)] == earlier), "{step}");
+        }
+        assert_eq!(ring.0.len(), 64);
+    }
 
     #[test]
     fn numbers_go_round() {

@@ -8,7 +8,7 @@ use super::pdu::{Data, Payload};
 use super::poll::{Polling, Sent};
 use super::sdus::Sdus;
 use super::segmentation::{Filled, Room, Shape};
-use super::sn::{SduNumber, Sn, SnSet};
+use super::sn::{Ring, SduNumber, Sn, SnSet};
 use super::status::{Mrw, MrwAck, Report};
 
 /// State of the PDUs sent by an RLC entity, and of their acknowledgements.
@@ -26,7 +26,7 @@ pub(super) struct Transmitter {
     /// VT(A): sequence number of the oldest unacknowledged PDU.
     pub(super) vt_a: Sn,
     /// PDUs from VT(A) up to VT(S), by sequence number.
-    slots: Vec<Slot>,
+    slots: Ring<Slot>,
     /// Sequence numbers of PDUs to retransmit.
     repeats: SnSet,
     /// Number of PDUs whose fate is unknown.
@@ -78,7 +78,7 @@ impl Transmitter {
             guard,
             vt_s: Sn::ZERO,
             vt_a: Sn::ZERO,
-            slots: vec![Slot::default(); usize::from(window).next_power_of_two()],
+            slots: Ring::default(),
             repeats: SnSet::default(),
             unacknowledged: 0,
             new_pdus: 0,
@@ -134,7 +134,7 @@ impl Transmitter {
     /// Number of octets that can be sent at `now`, if PDUs fill grants: retransmissions and new data, or a PDU that is
     /// sent again to poll.
     pub(super) fn octets(&self, now: Time, sdus: &Sdus) -> u32 {
-        let of = |sn: Sn| u32::from(self.slots[sn.place(self.slots.len())].payload.octets);
+        let of = |sn: Sn| u32::from(self.slots[sn].payload.octets);
         let sent = || (0..self.outstanding()).map(|step| self.vt_a.plus(step));
         let mut octets: u32 = match self.repeats.is_empty() {
             true => 0,
@@ -155,7 +155,8 @@ impl Transmitter {
     }
 
     fn send_new(&mut self, now: Time, filled: Filled, sdus: &Sdus) -> Outgoing {
-        let sn = self.vt_s;
+        let (sn, used) = (self.vt_s, self.outstanding());
+        self.slots.reserve(self.vt_a, used, used + 1);
         self.vt_s = sn.plus(1);
         *self.slot(sn) = Slot { payload: filled.payload, sends: 1, sent: now, done: false };
         self.unacknowledged += 1;
@@ -193,8 +194,7 @@ impl Transmitter {
 
     fn newest_unacknowledged(&self) -> Option<Sn> {
         let below = |steps: u16| self.vt_s.plus(Sn::MOST + 1 - steps);
-        let length = self.slots.len();
-        (1..=self.outstanding()).map(below).find(|sn| !self.slots[sn.place(length)].done)
+        (1..=self.outstanding()).map(below).find(|&sn| !self.slots[sn].done)
     }
 
     /// Processes a status report of the peer. Returns false if the report names a PDU that was not sent.
@@ -308,7 +308,6 @@ impl Transmitter {
     }
 
     fn slot(&mut self, sn: Sn) -> &mut Slot {
-        let length = self.slots.len();
-        &mut self.slots[sn.place(length)]
+        &mut self.slots[sn]
     }
 }
