@@ -14,13 +14,14 @@
 
 use std::borrow::Cow;
 
+use ackclock_core::results::RadioCounts;
 use ackclock_core::{Config as Checked, ConfigError, FlowId, Histogram, RadioReport, Segment, Time};
 use delegate::delegate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig};
-use crate::{Cause, Change, Departures, Files, Left, LinkEvent, LinkView, Load, Nominal, Observation};
+use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig, Observing};
+use crate::{Cause, Change, Departures, Files, LinkEvent, LinkView, Load, Nominal};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -70,18 +71,20 @@ impl Bearer for STRUCT {
             fn want_departures(&mut self, direction: Direction, departures: Departures);
             fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time, direction: Direction) -> Load;
+            fn waiting_of(&mut self, now: Time, user: u32) -> Load;
             fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
             fn gauges(&self, direction: Direction) -> Vec<f64>;
+            fn radio(&self, direction: Direction, user: Option<u32>) -> Option<RadioCounts>;
             fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
+            fn start_capacity(&mut self, now: Time, direction: Direction);
             fn want_reports(&mut self);
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
             fn change(&mut self, now: Time, direction: Direction, change: Change);
             fn assign(&mut self, flow: FlowId, user: u32);
+            fn classify(&mut self, flow: FlowId, class: u8);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);
-            fn leave_when(&mut self, left_when: Left);
-            fn on_told(&mut self, now: Time, segment: &Segment);
-            fn poll_observation(&mut self) -> Option<(Time, Observation)>;
+            fn observing(&mut self) -> Option<&mut dyn Observing>;
         }
     }
 }

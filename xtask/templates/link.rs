@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::errors::Errors;
 use crate::lossy::with_errors;
-use crate::medium::{Fate, Medium, Transmission};
+use crate::medium::{Fate, Found, Medium, Transmission};
+use crate::pieces::work_at;
 use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, Nominal};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
@@ -101,5 +102,23 @@ impl Medium for STRUCT {
 
     fn least_delay(&self) -> Span {
         self.delay
+    }
+
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
+
+    fn rate_until(&self, _: Time) -> Time {
+        Time::NEVER
+    }
+
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        Some(work_at(self.rate(from), until.since(from)))
+    }
+
+    fn restart_work(&mut self, _: Time) {}
+
+    fn foreseeable(&self) -> bool {
+        false
     }
 }

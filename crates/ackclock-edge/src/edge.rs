@@ -84,7 +84,9 @@ impl Edge {
     /// regulators do not know the contents of an observed queue.
     pub(crate) fn observe(&mut self, left_when: Left) {
         self.passes_all = true;
-        self.bearer.leave_when(left_when);
+        if let Some(observing) = self.bearer.observing() {
+            observing.leave_when(left_when);
+        }
     }
 
     /// Counters of the edge, over all flows.
@@ -386,7 +388,9 @@ impl Edge {
     #[inline(always)]
     fn drain_bearer(&mut self, now: Time, out: &mut impl Sink) {
         self.reached = now;
-        while let Some((at, observation)) = self.bearer.poll_observation() {
+        while let Some((at, observation)) =
+            self.bearer.observing().and_then(|bearer| bearer.poll_observation())
+        {
             self.observed(at, &observation, out);
         }
         let mut listener = Listener { edge: self, out };
@@ -497,7 +501,9 @@ impl Edge {
     fn pass_ack(&mut self, at: Time, direction: Direction, segment: &Segment, out: &mut impl Sink) {
         match direction {
             Direction::Down => {
-                self.bearer.on_told(at, segment);
+                if let Some(observing) = self.bearer.observing() {
+                    observing.on_told(at, segment);
+                }
                 out.pass(WIRED, segment);
             }
             Direction::Up => out.pass(RADIO, segment),

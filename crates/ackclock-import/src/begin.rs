@@ -141,6 +141,10 @@ impl<M: Medium> Medium for Later<M> {
             fn foreseeable(&self) -> bool;
         }
     }
+
+    fn restart_work(&mut self, now: Time) {
+        self.inner.restart_work(now + self.offset);
+    }
 }
 
 #[cfg(test)]

@@ -105,6 +105,14 @@ impl<L: Medium, H: Medium> Medium for ByLoad<L, H> {
     fn least_delay(&self) -> Span {
         self.light.least_delay().min(self.heavy.least_delay())
     }
+
+    fn varies(&self) -> bool {
+        true
+    }
+
+    fn foreseeable(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
@@ -124,6 +132,32 @@ mod tests {
 
         fn rate(&self, _: Time) -> Rate {
             Rate::from_bps(self.0.as_nanos())
+        }
+
+        fn ready(&mut self, now: Time, _: Found) -> Time {
+            now
+        }
+
+        fn rate_until(&self, _: Time) -> Time {
+            Time::NEVER
+        }
+
+        fn work(&mut self, _: Time, _: Time) -> Option<u128> {
+            None
+        }
+
+        fn restart_work(&mut self, _: Time) {}
+
+        fn varies(&self) -> bool {
+            false
+        }
+
+        fn least_delay(&self) -> Span {
+            Span::ZERO
+        }
+
+        fn foreseeable(&self) -> bool {
+            false
         }
     }
 

@@ -31,7 +31,7 @@ use ackclock_link::delay::Delays;
 use ackclock_link::errors::Errors;
 use ackclock_link::loss::Loss;
 use ackclock_link::lossy::with_errors;
-use ackclock_link::medium::{Fate, Medium, Transmission};
+use ackclock_link::medium::{Fate, Found, Medium, Transmission};
 use ackclock_link::pieces::{NANOBITS_PER_BYTE, finish};
 use ackclock_link::{
     AnyLink, AnyMedium, Files, Framing, Impairments, LinkConfig, LinkContext, MediumContext, Nominal, Redraw,
@@ -269,5 +269,23 @@ impl Medium for SampleMedium {
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         let samples = &self.playhead.samples;
         Some(samples.work_by(until) - samples.work_by(from))
+    }
+
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
+
+    fn restart_work(&mut self, _: Time) {}
+
+    fn varies(&self) -> bool {
+        true
+    }
+
+    fn least_delay(&self) -> Span {
+        Span::ZERO
+    }
+
+    fn foreseeable(&self) -> bool {
+        false
     }
 }

@@ -139,4 +139,10 @@ impl Medium for OpportunityMedium {
     fn least_delay(&self) -> Span {
         self.delays.least()
     }
+
+    fn restart_work(&mut self, _: Time) {}
+
+    fn foreseeable(&self) -> bool {
+        false
+    }
 }

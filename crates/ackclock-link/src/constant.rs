@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::errors::Errors;
 use crate::lossy::with_errors;
-use crate::medium::{AnyMedium, Fate, Medium, Transmission};
+use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission};
+use crate::pieces::work_at;
 use crate::{
     AnyLink, Files, Framing, Impairments, LinkConfig, LinkContext, Loss, MediumContext, Nominal, Reorder,
 };
@@ -158,4 +159,18 @@ impl Medium for Constant {
     fn any(self) -> AnyMedium {
         AnyMedium::Constant(self)
     }
+
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
+
+    fn rate_until(&self, _: Time) -> Time {
+        Time::NEVER
+    }
+
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        Some(work_at(self.rate(from), until.since(from)))
+    }
+
+    fn restart_work(&mut self, _: Time) {}
 }

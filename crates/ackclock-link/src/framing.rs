@@ -204,6 +204,10 @@ impl Medium for Framed {
             fn least_delay(&self) -> Span;
         }
     }
+
+    fn foreseeable(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ mod variable;
 pub use bearer::{
     AnyBearer, Base, Bearer, BearerConfig, BearerContext, BearerLinks, BearerListener, CellChange, CellUser,
     Change, ChangeContext, ClassConfig, DedicatedChange, Direction, FadingKind, Handover, HandoverTo, Left,
-    LinksConfig, Observation, OutageKind, PlainBearer, Side,
+    LinksConfig, Observation, Observing, OutageKind, PlainBearer, Side,
 };
 pub use config::{LinkConfig, LinkContext, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};

@@ -43,6 +43,10 @@ impl<M: Medium> Medium for Lossy<M> {
             fn least_delay(&self) -> Span;
         }
     }
+
+    fn foreseeable(&self) -> bool {
+        false
+    }
 }
 
 /// Interval of an error process whose table sets no interval: the radio frame of UMTS.

@@ -3,20 +3,17 @@
 use ackclock_core::{Rate, Segment, Span, Streams, Time};
 use delegate::delegate;
 
-use crate::pieces::work_at;
 use crate::{Constant, Files};
 
 /// Determines the transmission time and propagation delay of each packet, and whether the packet is lost.
 ///
-/// The default methods suit a medium that can always transmit, at a constant rate and with unknown delays. A medium
-/// that wraps another medium must forward every method.
+/// Only [`any`](Self::any) has a default implementation, so that a medium that wraps another medium cannot forget to
+/// forward a method.
 pub trait Medium: Send {
     /// First time, `now` or later, at which the transmitter can take the next packet; `now` unless the medium has fixed
     /// transmission times. The method is called when a packet finds the transmitter free, and when a packet has left
     /// and another packet is queued; no other call advances the transmission times.
-    fn ready(&mut self, now: Time, _found: Found) -> Time {
-        now
-    }
+    fn ready(&mut self, now: Time, found: Found) -> Time;
 
     /// Transmits the next packet, which arrived at `arrived` and has been at the head of the queue since `start`. The
     /// method is called once per packet, in order, so a medium may draw random numbers for each packet.
@@ -27,35 +24,25 @@ pub trait Medium: Send {
 
     /// Time until which the rate at `now` holds at least; [`Time::NEVER`] if the rate never changes. A rate that is
     /// drawn for each packet may also change when a packet is transmitted.
-    fn rate_until(&self, _now: Time) -> Time {
-        Time::NEVER
-    }
+    fn rate_until(&self, now: Time) -> Time;
 
     /// Number of nanobits (bit/s times nanoseconds) that a saturated link could have sent from `from`, when this medium
     /// was installed, until `until`. `None` if the number is unknown, because the rate is drawn for each packet and no
     /// packet was sent. `from` is always the same and `until` never decreases; in the first call `until` equals `from`.
-    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
-        Some(work_at(self.rate(from), until.since(from)))
-    }
+    fn work(&mut self, from: Time, until: Time) -> Option<u128>;
 
     /// Lets [`work`](Self::work) begin at `now`, the new `from`. Only called while the number is unknown.
-    fn restart_work(&mut self, _now: Time) {}
+    fn restart_work(&mut self, now: Time);
 
     /// Whether delays differ between packets, so that the link must preserve order.
-    fn varies(&self) -> bool {
-        true
-    }
+    fn varies(&self) -> bool;
 
     /// Lower bound of the propagation delay.
-    fn least_delay(&self) -> Span {
-        Span::ZERO
-    }
+    fn least_delay(&self) -> Span;
 
     /// Whether transmissions can be calculated in advance: the rate is constant, the transmitter is always ready, every
     /// transmission ends, and no packet is lost.
-    fn foreseeable(&self) -> bool {
-        false
-    }
+    fn foreseeable(&self) -> bool;
 
     /// Returns this medium in the form that links store.
     fn any(self) -> AnyMedium

@@ -3,6 +3,7 @@
 use ackclock_core::{Rate, Segment, Span, Time};
 
 use crate::medium::{Fate, Found, Medium, Transmission};
+use crate::pieces::work_at;
 
 /// A medium of rate zero: a packet in transmission pauses until the medium is replaced.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +16,32 @@ impl Medium for Silence {
 
     fn rate(&self, _: Time) -> Rate {
         Rate::ZERO
+    }
+
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
+
+    fn rate_until(&self, _: Time) -> Time {
+        Time::NEVER
+    }
+
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        Some(work_at(self.rate(from), until.since(from)))
+    }
+
+    fn restart_work(&mut self, _: Time) {}
+
+    fn varies(&self) -> bool {
+        true
+    }
+
+    fn least_delay(&self) -> Span {
+        Span::ZERO
+    }
+
+    fn foreseeable(&self) -> bool {
+        false
     }
 }
 
@@ -30,6 +57,32 @@ impl Medium for Severed {
 
     fn rate(&self, _: Time) -> Rate {
         Rate::ZERO
+    }
+
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
+
+    fn rate_until(&self, _: Time) -> Time {
+        Time::NEVER
+    }
+
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        Some(work_at(self.rate(from), until.since(from)))
+    }
+
+    fn restart_work(&mut self, _: Time) {}
+
+    fn varies(&self) -> bool {
+        true
+    }
+
+    fn least_delay(&self) -> Span {
+        Span::ZERO
+    }
+
+    fn foreseeable(&self) -> bool {
+        false
     }
 }
 
@@ -60,6 +113,16 @@ impl Medium for Faded {
 
     fn least_delay(&self) -> Span {
         self.0.least_delay()
+    }
+
+    fn restart_work(&mut self, _: Time) {}
+
+    fn varies(&self) -> bool {
+        true
+    }
+
+    fn foreseeable(&self) -> bool {
+        false
     }
 }
 

@@ -29,7 +29,7 @@ use crate::constant::Constant;
 use crate::delay::{ByNumber, Delays};
 use crate::errors::Errors;
 use crate::lossy::with_errors;
-use crate::medium::{Fate, Medium, Transmission};
+use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};
 use crate::{
@@ -316,6 +316,10 @@ impl Medium for PerPacket {
     fn foreseeable(&self) -> bool {
         self.steady.is_some() && self.outages.is_empty()
     }
+
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
 }
 
 /// Rate of the link at `now` considering outages, and the time until which it is valid.
@@ -391,6 +395,16 @@ impl Medium for PerInterval {
 
     fn least_delay(&self) -> Span {
         self.delay.law.constant().unwrap_or(Span::ZERO)
+    }
+
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
+
+    fn restart_work(&mut self, _: Time) {}
+
+    fn foreseeable(&self) -> bool {
+        false
     }
 }
 

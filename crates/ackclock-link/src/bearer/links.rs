@@ -15,11 +15,12 @@
 
 use std::borrow::Cow;
 
+use ackclock_core::results::RadioCounts;
 use ackclock_core::{Config, ConfigError, FlowId, Histogram, RadioReport, Segment, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction};
+use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, Observing};
 use crate::{
     AnyLink, BufferMeaning, Cause, CellUser, Change, Departures, Files, Link, LinkEvent, LinkView, Load,
     Nominal, OutageKind, PerUser,
@@ -212,5 +213,16 @@ impl Bearer for PlainBearer {
 
     fn let_go(&mut self) {
         self.links.iter_mut().for_each(Link::let_go);
+    }
+
+    fn radio(&self, _: Direction, _: Option<u32>) -> Option<RadioCounts> {
+        None
+    }
+
+    fn classify(&mut self, _: FlowId, _: u8) {}
+
+    #[inline]
+    fn observing(&mut self) -> Option<&mut dyn Observing> {
+        None
     }
 }

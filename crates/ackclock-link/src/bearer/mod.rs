@@ -48,8 +48,8 @@ impl Direction {
 /// The two directions of a radio channel. The methods correspond to those of [`Link`](crate::Link), with a
 /// [`Direction`] added.
 ///
-/// The default methods suit a bearer without reports, replaceable media and link-layer gauges. A bearer that wraps
-/// another bearer must forward every method.
+/// No method has a default implementation, so that a bearer that wraps another bearer cannot forget to forward a method.
+/// Bearers that observe a queue also implement [`Observing`].
 pub trait Bearer: Send {
     /// Accepts a segment at `now`, or refuses it. The caller drains due events first.
     ///
@@ -61,9 +61,7 @@ pub trait Bearer: Send {
     ///
     /// # Errors
     /// Returns the cause if the queue in this direction refuses the segment.
-    fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        self.enqueue(now, direction, segment)
-    }
+    fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
 
     /// Returns the next event of a direction at or before `now`; the events of one direction come in order of time.
     /// Repeated calls return the same event until [its segment is taken](Self::take_segment).
@@ -91,68 +89,61 @@ pub trait Bearer: Send {
 
     /// Number of packets and bytes of a user in all downlink queues; of all users if the bearer does not tell its users
     /// apart.
-    fn waiting_of(&mut self, now: Time, _user: u32) -> Load {
-        self.waiting(now, Direction::Down)
-    }
+    fn waiting_of(&mut self, now: Time, user: u32) -> Load;
 
     /// Queueing delays of segments in a direction.
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
 
     /// Link-layer state of a direction: one value for each name in [`BearerConfig::gauges`], in the order of the names.
-    fn gauges(&self, _direction: Direction) -> Vec<f64> {
-        Vec::new()
-    }
+    fn gauges(&self, direction: Direction) -> Vec<f64>;
 
     /// Counters of the radio network in a direction, for all users or for the user with this number. `None` without
     /// radio link control, or if the bearer does not tell its users apart.
-    fn radio(&self, _direction: Direction, _user: Option<u32>) -> Option<RadioCounts> {
-        None
-    }
+    fn radio(&self, direction: Direction, user: Option<u32>) -> Option<RadioCounts>;
 
     /// Mean capacity of a direction from the start until `until`; see
     /// [`Link::capacity_bps`](crate::Link::capacity_bps).
-    fn capacity_bps(&mut self, _until: Time, _direction: Direction) -> Option<f64> {
-        None
-    }
+    fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
 
     /// Traffic of a direction starts at `now`; see [`Link::start_capacity`](crate::Link::start_capacity).
-    fn start_capacity(&mut self, _now: Time, _direction: Direction) {}
+    fn start_capacity(&mut self, now: Time, direction: Direction);
 
     /// Starts to generate radio reports, if the bearer supports reports.
-    fn want_reports(&mut self) {}
+    fn want_reports(&mut self);
 
     /// Returns the next report of the radio controller up to `now`.
-    fn poll_report(&mut self, _now: Time) -> Option<RadioReport> {
-        None
-    }
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
 
     /// Changes a direction at `now`. The caller only requests changes that [`BearerConfig`] allows.
-    fn change(&mut self, _now: Time, _direction: Direction, _change: Change) {}
+    fn change(&mut self, now: Time, direction: Direction, change: Change);
 
     /// Sets the user of a flow, for per-user queues.
     fn assign(&mut self, flow: FlowId, user: u32);
 
     /// Sets the class of service of a flow, after its user; by default 0, the class without a name.
-    fn classify(&mut self, _flow: FlowId, _class: u8) {}
+    fn classify(&mut self, flow: FlowId, class: u8);
 
     /// Frees the state of a flow that ended.
     fn forget(&mut self, flow: FlowId);
 
     /// Frees large state when the run is over; afterwards only counters are read.
-    fn let_go(&mut self) {}
+    fn let_go(&mut self);
 
+    /// The bearer as an observer of a queue; `None` if the bearer has the queue itself.
+    fn observing(&mut self) -> Option<&mut dyn Observing>;
+}
+
+/// A bearer that only observes a queue beyond the edge.
+pub trait Observing {
     /// Sets the condition under which data counts as departed from a queue that the bearer only observes.
-    fn leave_when(&mut self, _left_when: Left) {}
+    fn leave_when(&mut self, left_when: Left);
 
     /// Handles a segment that leaves the edge towards the servers, with the window that the segment advertises to the
     /// sender.
-    fn on_told(&mut self, _now: Time, _segment: &Segment) {}
+    fn on_told(&mut self, now: Time, segment: &Segment);
 
-    /// Returns the first new estimate since the last call, with its time. Only bearers that observe a queue have
-    /// estimates.
-    fn poll_observation(&mut self) -> Option<(Time, Observation)> {
-        None
-    }
+    /// Returns the first new estimate since the last call, with its time.
+    fn poll_observation(&mut self) -> Option<(Time, Observation)>;
 }
 
 /// A bearer as an edge stores it: a bearer of two links inline, any other bearer behind a pointer. Most bearers consist
@@ -246,11 +237,8 @@ impl Bearer for AnyBearer {
             fn classify(&mut self, flow: FlowId, class: u8);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);
-            fn leave_when(&mut self, left_when: Left);
             #[inline(always)]
-            fn on_told(&mut self, now: Time, segment: &Segment);
-            #[inline(always)]
-            fn poll_observation(&mut self) -> Option<(Time, Observation)>;
+            fn observing(&mut self) -> Option<&mut dyn Observing>;
         }
     }
 }

@@ -256,7 +256,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::medium::Fate;
+    use crate::medium::{Fate, Found};
+    use crate::pieces::work_at;
     use crate::serial::Mode;
     use crate::{Constant, Link, SerialLink};
 
@@ -273,6 +274,28 @@ mod tests {
 
         fn rate(&self, _: Time) -> Rate {
             Rate::from_bps(800_000)
+        }
+
+        fn ready(&mut self, now: Time, _: Found) -> Time {
+            now
+        }
+
+        fn rate_until(&self, _: Time) -> Time {
+            Time::NEVER
+        }
+
+        fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+            Some(work_at(self.rate(from), until.since(from)))
+        }
+
+        fn restart_work(&mut self, _: Time) {}
+
+        fn varies(&self) -> bool {
+            true
+        }
+
+        fn least_delay(&self) -> Span {
+            Span::ZERO
         }
 
         fn foreseeable(&self) -> bool {

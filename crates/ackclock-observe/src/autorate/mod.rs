@@ -37,10 +37,11 @@ mod round_trips;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
-use ackclock_core::{FlowId, Histogram, Segment, Span, Time};
+use ackclock_core::results::RadioCounts;
+use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Time};
 use ackclock_link::{
-    Bearer, BearerContext, BufferMeaning, Cause, Constant, Departures, Direction, Link, LinkEvent, LinkView,
-    Load, QueuePlan, SerialLink, Side,
+    Bearer, BearerContext, BufferMeaning, Cause, Change, Constant, Departures, Direction, Link, LinkEvent,
+    LinkView, Load, Observing, QueuePlan, SerialLink, Side,
 };
 
 pub use self::config::{AutorateConfig, ShapedQueue};
@@ -192,5 +193,34 @@ impl Bearer for Autorate {
     fn let_go(&mut self) {
         self.shaper.let_go();
         self.flows.clear();
+    }
+
+    fn waiting_of(&mut self, now: Time, _: u32) -> Load {
+        self.waiting(now, Direction::Down)
+    }
+
+    fn radio(&self, _: Direction, _: Option<u32>) -> Option<RadioCounts> {
+        None
+    }
+
+    fn capacity_bps(&mut self, _: Time, _: Direction) -> Option<f64> {
+        None
+    }
+
+    fn start_capacity(&mut self, _: Time, _: Direction) {}
+
+    fn want_reports(&mut self) {}
+
+    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
+        None
+    }
+
+    fn change(&mut self, _: Time, _: Direction, _: Change) {}
+
+    fn classify(&mut self, _: FlowId, _: u8) {}
+
+    #[inline]
+    fn observing(&mut self) -> Option<&mut dyn Observing> {
+        None
     }
 }

@@ -60,9 +60,11 @@ mod vocabulary;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
-use ackclock_core::{Flags, FlowId, Histogram, Segment, Span, Time};
+use ackclock_core::results::RadioCounts;
+use ackclock_core::{Flags, FlowId, Histogram, RadioReport, Segment, Span, Time};
 use ackclock_link::{
-    Bearer, Capacity, Cause, Departures, Direction, Left, LinkEvent, LinkView, Load, Observation, Side,
+    Bearer, Capacity, Cause, Change, Departures, Direction, Left, LinkEvent, LinkView, Load, Observation,
+    Observing, Side,
 };
 
 pub use self::config::ObservedConfig;
@@ -274,6 +276,40 @@ impl Bearer for Observed {
         self.observer.clear();
     }
 
+    fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
+        self.enqueue(now, direction, segment)
+    }
+
+    fn waiting_of(&mut self, now: Time, _: u32) -> Load {
+        self.waiting(now, Direction::Down)
+    }
+
+    fn radio(&self, _: Direction, _: Option<u32>) -> Option<RadioCounts> {
+        None
+    }
+
+    fn capacity_bps(&mut self, _: Time, _: Direction) -> Option<f64> {
+        None
+    }
+
+    fn start_capacity(&mut self, _: Time, _: Direction) {}
+
+    fn want_reports(&mut self) {}
+
+    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
+        None
+    }
+
+    fn change(&mut self, _: Time, _: Direction, _: Change) {}
+
+    fn classify(&mut self, _: FlowId, _: u8) {}
+
+    fn observing(&mut self) -> Option<&mut dyn Observing> {
+        Some(self)
+    }
+}
+
+impl Observing for Observed {
     fn leave_when(&mut self, left_when: Left) {
         self.observer.leave_when(left_when);
     }

@@ -71,7 +71,7 @@ use std::ops::Range;
 
 use ackclock_core::results::RadioCounts;
 use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
-use ackclock_link::bearer::{Bearer, BearerContext, Change, DedicatedChange, Direction, Handover};
+use ackclock_link::bearer::{Bearer, BearerContext, Change, DedicatedChange, Direction, Handover, Observing};
 use ackclock_link::queue::Queue;
 use ackclock_link::{Cause, CellChange, Departures, LinkEvent, LinkView, Load, OutageKind};
 
@@ -564,5 +564,12 @@ impl Bearer for RadioAccess {
     fn let_go(&mut self) {
         self.sdus_mut().for_each(Sdus::let_go);
         self.shared.iter_mut().for_each(|shared| shared.let_go());
+    }
+
+    fn start_capacity(&mut self, _: Time, _: Direction) {}
+
+    #[inline]
+    fn observing(&mut self) -> Option<&mut dyn Observing> {
+        None
     }
 }
