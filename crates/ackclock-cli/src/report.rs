@@ -59,7 +59,7 @@ impl<'a> Report<'a> {
         let outcomes = batch::with_series(&shown, self.files, interval(scenario), self.interrupted)?;
         for (job, outcome) in shown.iter().zip(outcomes) {
             let Some(series) = outcome.series else { continue };
-            draft.add_series(&named(job), &series)?;
+            draft.add_series(&self.named(job), &series)?;
         }
         draft.draw(path)
     }
@@ -77,13 +77,34 @@ impl<'a> Report<'a> {
     fn shown(&self) -> Vec<Job<'_>> {
         let unregulated = |job: &&Job<'_>| regulator(job).is_some_and(|name| name == "none");
         let Some(base) = self.jobs.iter().find(unregulated).or(self.jobs.first()) else { return Vec::new() };
-        let rivals = self.jobs.iter().filter(|job| job.run == 0 && differs_in_one(base, job));
-        if regulator(base).is_none() {
+        let key = if self.varies("edge.regulator") { "edge.regulator" } else { "flow.sender" };
+        let rivals = self.jobs.iter().filter(|job| job.run == 0 && differs_only_in(key, base, job));
+        if key == "flow.sender" {
             let senders = std::iter::once(base).chain(rivals).take(MOST_SENDERS);
             return senders.filter_map(|job| self.median(job.index)).collect();
         }
         let best = rivals.max_by(|a, b| self.power(a.index).total_cmp(&self.power(b.index)));
         [Some(base), best].into_iter().flatten().filter_map(|job| self.median(job.index)).collect()
+    }
+
+    /// Whether the points have several values of a key.
+    fn varies(&self, key: &str) -> bool {
+        let mut values = self.jobs.iter().map(|job| value(job, key));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    }
+
+    /// Name of a run in figures: its regulator if the regulators differ, otherwise the values in which its point differs
+    /// from others, or its number.
+    fn named(&self, job: &Job<'_>) -> String {
+        if self.varies("edge.regulator") {
+            return regulator(job).unwrap_or_default();
+        }
+        let name = |value: &Value| Some(name_of(value)).filter(|name| !name.is_empty());
+        let varied = job.point.labels.iter().filter(|(key, _)| self.varies(key));
+        let values: Vec<_> =
+            varied.map(|(_, value)| name(value).unwrap_or_else(|| value.to_string())).collect();
+        if values.is_empty() { format!("run {}", job.run) } else { values.join(", ") }
     }
 
     fn of_point(&self, index: usize) -> impl Iterator<Item = (&Job<'a>, &Ended)> {
@@ -93,7 +114,9 @@ impl<'a> Report<'a> {
     fn power(&self, index: usize) -> f64 {
         let powers = self.of_point(index).filter_map(|(_, ended)| {
             let result = &ended.as_ref().ok()?.result;
-            Some(summary::goodput(result)? / result.bottleneck.queue_ms.p95?.max(1.0))
+            let link =
+                if result.bottleneck.goodput_bps.is_some() { &result.bottleneck } else { &result.uplink };
+            Some(summary::goodput(result)? / link.queue_ms.p95?.max(1.0))
         });
         crate::statistics::mean(&powers.collect::<Vec<_>>()).unwrap_or(0.0)
     }
@@ -183,25 +206,19 @@ fn interval(scenario: &Scenario) -> Span {
     Span::from_nanos(scenario.tables().duration.as_nanos() / ROWS).max(Span::from_millis(100))
 }
 
-fn regulator(job: &Job<'_>) -> Option<String> {
-    job.point.labels.iter().find(|(key, _)| key == "edge.regulator").map(|(_, value)| name_of(value))
+fn value<'a>(job: &'a Job<'_>, key: &str) -> Option<&'a Value> {
+    job.point.labels.iter().find(|(name, _)| name == key).map(|(_, value)| value)
 }
 
-/// Returns whether two points differ only in their regulator, or only in their sender if regulators do not vary.
-fn differs_in_one(base: &Job<'_>, other: &Job<'_>) -> bool {
-    let key = if regulator(base).is_some() { "edge.regulator" } else { "flow.sender" };
+fn regulator(job: &Job<'_>) -> Option<String> {
+    value(job, "edge.regulator").map(name_of)
+}
+
+/// Returns whether two points differ only in this key.
+fn differs_only_in(key: &str, base: &Job<'_>, other: &Job<'_>) -> bool {
     let differs = |(a, b): (&(String, _), &(String, _))| a != b && a.0 != key;
     let (a, b) = (&base.point.labels, &other.point.labels);
     base.index != other.index && !a.iter().zip(b).any(differs)
-}
-
-/// Name of a run in figures: its regulator if the regulators differ, otherwise the values of its point, or its number.
-fn named(job: &Job<'_>) -> String {
-    let name = |value: &Value| Some(name_of(value)).filter(|name| !name.is_empty());
-    let values = job.point.labels.iter().map(|(_, value)| name(value).unwrap_or_else(|| value.to_string()));
-    let values: Vec<_> = values.collect();
-    let point = if values.is_empty() { format!("run {}", job.run) } else { values.join(", ") };
-    regulator(job).unwrap_or(point)
 }
 
 #[cfg(test)]

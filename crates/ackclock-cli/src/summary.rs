@@ -1,5 +1,6 @@
 //! Prints results as tables for human readers.
 
+mod media;
 mod radio;
 
 use std::cmp::Ordering;
@@ -9,6 +10,7 @@ use ackclock_core::results::{FairnessResult, FlowResult, LinkResult, RunResult, 
 use ackclock_scenario::Point;
 use serde_json::Value;
 
+use self::media::{MEDIA, POINT_MEDIA, media};
 use crate::paired::{self, Baseline, PointRuns};
 use crate::statistics::{self, Confidence, Estimate};
 use crate::table::{Align, Table, change, estimate, rate_unit, terminal_width};
@@ -137,6 +139,10 @@ pub(crate) fn of_runs(runs: &[&RunResult], uploads: Uploads, confidence: Confide
     if !flows.is_empty() {
         tables.push(table(&["flow", "sender", "regulator"], &flows, FLOW, confidence));
     }
+    let pictures: Vec<_> = flows.iter().filter(|(_, flows)| media(flows[0]).is_some()).cloned().collect();
+    if !pictures.is_empty() {
+        tables.push(table(&["flow", "sender", "regulator"], &pictures, MEDIA, confidence));
+    }
     let users = user_rows(runs);
     if flows.is_empty() || users.len() > 1 {
         tables.push(table(&["user"], &users, USER, confidence));
@@ -209,8 +215,8 @@ pub(crate) fn of_points(
         })
         .collect();
     let headings: Vec<&str> = if marks == Marks::Best { [&[""], keys.as_slice()].concat() } else { keys };
-    let measures = if uploads == Uploads::Some { &[POINT, POINT_UP].concat() } else { POINT };
-    let mut shown = table(&headings, &rows, measures, confidence);
+    let up = if uploads == Uploads::Some { POINT_UP } else { &[] };
+    let mut shown = table(&headings, &rows, POINT.iter().chain(up).chain(POINT_MEDIA), confidence);
     let counts =
         || points.iter().zip(&rows).map(|(point, (_, different))| (point.runs.len(), different.len()));
     let repeated = counts().any(|(_, different)| different > 1);

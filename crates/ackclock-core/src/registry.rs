@@ -262,6 +262,7 @@ pub fn defaults_of<C: Config>() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry;
     use serde::Deserialize;
     use serde_json::json;
 
