@@ -124,10 +124,14 @@ impl Observer {
         if let Some(newest) = record.passed.newest {
             self.user(record.at, id).note_others(record.others);
             let (mut missed, of_missed) = (0, record.time_of_missed(before));
+            let known = before.and_then(|before| before.passed.highest);
+            // Data that no record told of may have passed twice since.
+            let may_repeat = record.repeats_since(before);
             record.passed_since(before).for_each(|segment| {
                 let is_missed = segment.seq.before(newest.seq) || segment.end().after(newest.end());
+                let is_untold = known.is_some_and(|known| segment.end().after(known));
                 let time = match of_missed {
-                    _ if record.repeats_since(before) => Timing::Latest,
+                    _ if may_repeat && is_untold => Timing::Latest,
                     _ if !is_missed => Timing::Exact,
                     Some(at) => Timing::About(at),
                     None => Timing::Latest,
