@@ -16,8 +16,8 @@ fn a_deep_queue_on_a_recording_is_worth_a_regulator() {
     let recordings = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/recordings");
     for name in ["driving", "walking", "shared"] {
         let file = format!("{recordings}/synthetic-evdo-{name}.down");
-        let (object, said) = advised(&folder, &[&file, "--runs", "3"]);
-        assert!(said.contains("31 candidates x 3 runs of 60s"), "{said}");
+        let (object, said) = advised(&folder, &[&file, "--runs", "5"]);
+        assert!(said.contains("31 candidates x 5 runs of 60s"), "{said}");
         assert!(said.contains("its rates are capacity: each line is a chance to send"), "{said}");
         let advice = &object["advice"][0];
         let recommended = &advice["recommendation"];

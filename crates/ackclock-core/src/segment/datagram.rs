@@ -22,7 +22,7 @@ impl Segment {
     pub fn words(&self) -> Option<[u32; Self::WORDS]> {
         let word = |number: usize| {
             let block = self.rest.blocks[number / 2];
-            if number % 2 == 0 { block.left.0 } else { block.right.0 }
+            if number.is_multiple_of(2) { block.left.0 } else { block.right.0 }
         };
         let has_words = !self.is_tcp() && self.head.options & HAS_OTHER_OPTIONS != 0;
         has_words.then(|| std::array::from_fn(word))

@@ -299,6 +299,49 @@ fn what_is_delivered_is_what_was_sent() {
     assert!(delivered > 5000, "{delivered} delivered");
 }
 
+/// The packet for which others wait comes at the instant at which they no longer wait for it.
+#[test]
+fn a_packet_that_comes_when_reordering_ends_keeps_none_behind() {
+    let rows: &[(u64, Direction, u32, u32, u16)] = &[
+        (849, Direction::Down, 1, 0, 1500),
+        (849, Direction::Down, 1, 1, 1500),
+        (1213, Direction::Down, 1, 2, 41),
+        (1213, Direction::Up, 1, 3, 1500),
+        (1213, Direction::Up, 2, 4, 1315),
+        (3511, Direction::Up, 1, 5, 681),
+        (154717, Direction::Down, 2, 6, 1500),
+        (154717, Direction::Down, 2, 7, 788),
+        (154717, Direction::Down, 2, 8, 829),
+        (155985, Direction::Up, 0, 9, 783),
+        (155985, Direction::Up, 0, 10, 1169),
+        (156206, Direction::Up, 2, 11, 669),
+        (157527, Direction::Up, 0, 12, 41),
+        (157527, Direction::Up, 2, 13, 41),
+        (159344, Direction::Down, 2, 14, 41),
+        (159344, Direction::Down, 2, 15, 941),
+        (159344, Direction::Up, 2, 16, 41),
+        (159344, Direction::Down, 2, 17, 1065),
+        (159344, Direction::Down, 0, 18, 558),
+        (161404, Direction::Down, 2, 19, 41),
+        (163482, Direction::Down, 2, 20, 1500),
+        (189836, Direction::Up, 0, 21, 174),
+        (191999, Direction::Down, 1, 22, 1500),
+        (191999, Direction::Down, 2, 23, 1500),
+        (191999, Direction::Down, 1, 24, 1280),
+        (193776, Direction::Up, 0, 25, 913),
+    ];
+    let arrivals: Vec<Arrival> = rows
+        .iter()
+        .map(|&(at, way, flow, number, bytes)| (micros(at), way, segment(flow, number, bytes)))
+        .collect();
+    every_combination(Capacity::Unlimited, 18, |name, build| {
+        if name.contains("reordering") {
+            let ended = ends(&drive(&mut build(), &arrivals, Departures::Watched, None)).len();
+            assert_eq!(ended, arrivals.len(), "{name}");
+        }
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(12), ..ProptestConfig::default() })]
 

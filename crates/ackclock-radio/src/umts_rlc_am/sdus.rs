@@ -352,10 +352,12 @@ impl Sdus {
         let complete = Complete { segment, whole, repetitions };
         match self.reordering.as_deref_mut() {
             None => self.hand_on(now, complete),
-            Some(own) => match own.receive(now, number, complete) {
-                Ok(()) => self.hand_on_released(now),
-                Err(Late(segment)) => self.note_lost(now, segment, LossCause::Air),
-            },
+            Some(own) => {
+                // The timer may have expired at this instant, so that later SDUs go also if this one is too late.
+                let late = own.receive(now, number, complete).err();
+                self.hand_on_released(now);
+                late.into_iter().for_each(|Late(segment)| self.note_lost(now, segment, LossCause::Air));
+            }
         }
         self.trim();
     }
