@@ -19,10 +19,12 @@ const MEMORY: f64 = 20.0;
 /// which are slow.
 const NOTHING: f64 = 1e-12;
 /// Initial value of the gain.
-#[cfg(test)]
 pub(super) const FIRST_GAIN: f64 = FIRST + ROUGH;
 /// Lower and upper limit of the gain.
 const GAINS: [f64; 2] = [0.25, 4.0];
+/// Upper limit of the gain of a flow that yields to a young flow. The young flow would otherwise have to wait for the
+/// old flow's queue.
+const YIELDING: f64 = 1.25;
 /// Factor of early steps: after `t` seconds of service, a step is multiplied by `1 + HASTE / (SETTLING + t)`. Learning
 /// steps are larger for about a minute, but not so large that the first pauses decide the gain.
 const HASTE: f64 = 30.0;
@@ -60,9 +62,10 @@ impl Gain {
         }
     }
 
-    /// Present gain.
-    pub(super) fn value(&self) -> f64 {
-        (self.learnt + self.roughness).clamp(GAINS[0], GAINS[1])
+    /// Returns the gain of a flow. If `yields` is true, the flow yields to young flows.
+    pub(super) fn of(&self, yields: bool) -> f64 {
+        let gain = (self.learnt + self.roughness).clamp(GAINS[0], GAINS[1]);
+        if yields { gain.min(YIELDING) } else { gain }
     }
 
     /// Service time from which the gain was learnt, seconds.
@@ -120,15 +123,15 @@ mod tests {
 
     /// Returns by how much a call changes the gain.
     fn change(gain: &mut Gain, what: impl FnOnce(&mut Gain)) -> f64 {
-        let before = gain.value();
+        let before = gain.of(false);
         what(gain);
-        gain.value() - before
+        gain.of(false) - before
     }
 
     #[test]
     fn idle_time_raises_the_gain_and_service_lowers_it() {
         let mut gain = taught(2.0);
-        assert_eq!((gain.taught(), gain.value()), (2.0, FIRST_GAIN));
+        assert_eq!((gain.taught(), gain.of(false)), (2.0, FIRST_GAIN));
         // The step size is 0.5 (1 + 30 / (6 + t)), weighted by 1 % for service and by 99 % for unnecessary idle time.
         let served = change(&mut gain, |gain| gain.on_served(0.01, true));
         assert!((served + 0.5 * (1.0 + 30.0 / 8.01) * 0.01 * 0.01).abs() < 1e-9, "{served}");
@@ -152,7 +155,7 @@ mod tests {
         gain.on_served(100.0, true);
         gain.on_missed(10.0, true);
         gain.on_horizon(3.0, 10.0);
-        assert_eq!(gain.value(), FIRST_GAIN);
+        assert_eq!(gain.of(false), FIRST_GAIN);
     }
 
     #[test]
@@ -164,12 +167,12 @@ mod tests {
             gain.on_horizon(0.2, 0.1);
         }
         let expected = 1.0 + (0.5_f64 * 0.5 * 0.5).sqrt();
-        assert!((gain.value() - expected).abs() < 0.01, "{}", gain.value());
+        assert!((gain.of(false) - expected).abs() < 0.01, "{}", gain.of(false));
         // The link is now even, so the roughness disappears.
         for _ in 0..2000 {
             gain.on_horizon(1.0, 0.1);
         }
-        assert!((gain.value() - 1.0).abs() < 0.01, "{}", gain.value());
+        assert!((gain.of(false) - 1.0).abs() < 0.01, "{}", gain.of(false));
     }
 
     #[test]
@@ -179,7 +182,7 @@ mod tests {
             gain.on_horizon(1.0, 0.1);
             assert!(gain.square == 0.0 || gain.square > 1e-13, "{}", gain.square);
         }
-        assert_eq!((gain.square, gain.value()), (0.0, 1.0));
+        assert_eq!((gain.square, gain.of(false)), (0.0, 1.0));
     }
 
     #[test]
@@ -199,10 +202,10 @@ mod tests {
     fn the_gain_stays_within_bounds_and_comes_back_at_once() {
         let mut gain = taught(2.0);
         gain.on_missed(1000.0, true);
-        assert_eq!(gain.value(), 4.0);
+        assert_eq!((gain.of(false), gain.of(true)), (4.0, 1.25));
         assert!(change(&mut gain, |gain| gain.on_served(10.0, true)) < -0.1);
         gain.on_served(1e6, true);
-        assert_eq!(gain.value(), 0.25);
+        assert_eq!((gain.of(false), gain.of(true)), (0.25, 0.25));
         assert!(change(&mut gain, |gain| gain.on_missed(0.1, true)) > 0.01);
     }
 }

@@ -78,7 +78,7 @@ impl MarkingForecast {
     /// Queue that the forecast wants when a packet of `bytes` bytes arrives. The first window of a sender is not marked
     /// while the rate is unknown.
     fn target(&mut self, now: Time, bytes: u32) -> f64 {
-        let served = self.link.forecast(now, UNKNOWN + self.delay, Span::ZERO);
+        let served = self.link.forecast(now, UNKNOWN + self.delay, Span::ZERO, false);
         let wired = self.link.served_in(now, UNKNOWN);
         let packets = if self.link.is_known() { self.packets } else { self.packets.max(FIRST_WINDOW) };
         served - wired + f64::from(packets) * f64::from(bytes)
@@ -177,8 +177,7 @@ mod tests {
     fn a_pause_after_a_mark_raises_the_gain() {
         let after = |bytes: u64| {
             let mut forecast = MarkingForecast::new(&Config::default());
-            (0..=200)
-                .for_each(|number| forecast.on_departed(at(10 * number), &packet(Ecn::Ect1), view(5000)));
+            (0..=200).for_each(|number| forecast.on_departed(at(10 * number), &packet(Ecn::Ect1), view(5000)));
             for _ in 0..3 {
                 forecast.on_data(at(2000), &packet(Ecn::Ect1), view(bytes));
             }

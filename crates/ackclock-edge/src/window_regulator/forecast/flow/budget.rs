@@ -63,7 +63,9 @@ impl Flow {
     /// Expected service until a right edge advertised now takes effect, bytes.
     pub(super) fn served(&self, now: Time, shared: &mut Shared) -> f64 {
         let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
-        shared.link.forecast(shared.seen(now), horizon, self.air.span())
+        let payload = self.advertiser.accounts.payload();
+        let yields = !shared.observed && shared.shares.yields(&self.share, payload);
+        shared.link.forecast(shared.seen(now), horizon, self.air.span(), yields)
     }
 
     /// Returns whether the sender is released from regulation, because limiting its window is useless, or because marks
@@ -121,14 +123,16 @@ impl Flow {
         may && self.is_window_limited() && !self.repair.is_under_way()
     }
 
-    /// Number of bytes by which the oldest held ACK may lag behind the newest ACK. All held ACKs may be released at once, so held ACKs are limited to the room in the buffer.
+    /// Number of bytes by which the oldest held ACK may lag behind the newest ACK. With many flows, fewer bytes are
+    /// held back per flow. All held ACKs may be released at once, so held ACKs are limited to the room in the buffer.
     /// If the link is idle, no ACK may be held.
     pub(super) fn reserve(&self, look: &Look, shared: &Shared) -> u32 {
         if shared.inside == 0 || !self.may_keep(look, shared) {
             return 0;
         }
         let flows = shared.shares.flows();
-        let most = self.advertiser.accounts.payload() * shared.config.reserve.max(2);
+        let packets = f64::from(shared.config.reserve) / f64::from(flows).sqrt();
+        let most = self.advertiser.accounts.payload() * packets.max(2.0) as u32;
         let budgets = look.total + self.untold * f64::from(flows);
         let budgets = (budgets as u32).max(self.advertiser.least().saturating_mul(flows));
         self.advertiser.accounts.buffer().map_or(most, |buffer| most.min(buffer.saturating_sub(budgets)))

@@ -72,6 +72,23 @@ fn no_more_is_kept_than_the_buffer_has_room_for_beside_the_budget() {
 }
 
 #[test]
+fn in_an_outage_what_is_kept_goes_a_packet_at_a_time() {
+    let (mut bench, acked, _) = ruled();
+    (0..3).for_each(|_| bench.depart());
+    bench.ack(acked + 3);
+    assert_eq!(bench.sent(), NOTHING);
+    let mut gone = Vec::new();
+    while let Some(due) = bench.regulator.poll_timeout() {
+        assert!(due > bench.now);
+        bench.now = due;
+        bench.expire();
+        gone.extend(bench.sent().into_iter().map(|(ack, _)| ack - acked));
+    }
+    // One ACK for three packets is split.
+    assert_eq!(gone, [1, 2, 3]);
+}
+
+#[test]
 fn while_a_loss_is_repaired_nothing_is_kept() {
     let (mut bench, acked, end) = ruled();
     let mut sack = Bench::pure_ack(acked);
