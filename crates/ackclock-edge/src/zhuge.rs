@@ -71,6 +71,10 @@ impl RegulatorConfig for Config {
     fn scope(&self) -> Scope {
         Scope::User
     }
+
+    fn regulates_uplinks(&self) -> Result<(), &'static str> {
+        Err("`zhuge` predicts the wait before the downlink of an access point")
+    }
 }
 
 /// Maximum number of packets of a flow whose predictions are kept, and of ACKs that wait.

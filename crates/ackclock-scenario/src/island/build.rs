@@ -208,11 +208,11 @@ impl Group {
         id: FlowId,
     ) {
         path.lengthen(id, self.table.route);
-        self.announce(edge, id);
-        for edge in [Some(edge), behind].into_iter().flatten() {
+        for edge in [Some(&mut *edge), behind].into_iter().flatten() {
             edge.assign(id, flow.cell_user);
             edge.classify(id, self.class);
         }
+        self.announce(edge, id);
     }
 
     /// Adds the two ends of a media flow to the servers and the clients.
