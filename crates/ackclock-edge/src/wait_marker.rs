@@ -103,7 +103,14 @@ struct WaitMarker {
 
 impl WaitMarker {
     fn new(config: Config) -> Self {
-        Self { config, rate: None, busy: None, last: Time::ZERO, marks: CoupledMarks::default(), output: VecDeque::new() }
+        Self {
+            config,
+            rate: None,
+            busy: None,
+            last: Time::ZERO,
+            marks: CoupledMarks::default(),
+            output: VecDeque::new(),
+        }
     }
 
     /// Probability that a packet that arrives behind `bytes` waits longer than the target.
@@ -146,7 +153,9 @@ impl Regulator for WaitMarker {
         match segment.ecn {
             Ecn::Ect1 if self.marks.scalable(probability) => Verdict::MarkCe,
             Ecn::Ect0 if self.marks.classic(probability) => Verdict::MarkCe,
-            Ecn::NotEct if self.config.not_ect == NotEct::Drop && self.marks.classic(probability) => Verdict::Drop,
+            Ecn::NotEct if self.config.not_ect == NotEct::Drop && self.marks.classic(probability) => {
+                Verdict::Drop
+            }
             _ => Verdict::Forward,
         }
     }

@@ -90,7 +90,9 @@ impl Tally {
             for (number, plan) in flows.iter().enumerate() {
                 let id = FlowId(number as u32);
                 self.users.entry(plan.user).or_default();
-                if let Some(mut flow) = self.flow(plan, &groups[plan.group], &boxes, id) {
+                let group = &groups[plan.group];
+                let media = boxes.media(id).map(|ends| self.media(plan, group, ends));
+                if let Some(mut flow) = media.or_else(|| self.flow(plan, group, &boxes, id)) {
                     std::mem::take(&mut measured[number]).into_row(&mut flow);
                     flow.link = traffic.link_share(id);
                     self.users.entry(flow.user).or_default().add(&Counts::of(id, &boxes));
@@ -183,11 +185,8 @@ impl Tally {
         }
     }
 
-    /// Result row of a flow; `None` for a client with short connections.
+    /// Result row of a TCP flow; `None` for a client with short connections.
     fn flow(&self, plan: &FlowPlan, group: &Group, boxes: &Boxes<'_>, id: FlowId) -> Option<FlowResult> {
-        if let Some(ends) = boxes.media(id) {
-            return Some(self.media(plan, group, ends));
-        }
         let (sender, receiver) = (boxes.sender(id)?, boxes.receiver(id)?);
         let stats = sender.stats();
         let counts = Counts::of(id, boxes);

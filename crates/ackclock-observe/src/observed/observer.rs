@@ -122,25 +122,7 @@ impl Observer {
             self.on_syn_ack(at, &answer);
         }
         if let Some(newest) = record.passed.newest {
-            self.user(record.at, id).note_others(record.others);
-            let (mut missed, of_missed) = (0, record.time_of_missed(before));
-            let known = before.and_then(|before| before.passed.highest);
-            // Data that no record told of may have passed twice since.
-            let may_repeat = record.repeats_since(before);
-            record.passed_since(before).for_each(|segment| {
-                let is_missed = segment.seq.before(newest.seq) || segment.end().after(newest.end());
-                let is_untold = known.is_some_and(|known| segment.end().after(known));
-                let time = match of_missed {
-                    _ if may_repeat && is_untold => Timing::Latest,
-                    _ if !is_missed => Timing::Exact,
-                    Some(at) => Timing::About(at),
-                    None => Timing::Latest,
-                };
-                self.on_data(record, &segment, time, &mut missed);
-            });
-            if missed > 0 {
-                self.on_untimed(record, missed);
-            }
+            self.on_passed(record, before, &newest);
         }
         if self.known(id).is_none() {
             return;
@@ -157,6 +139,29 @@ impl Observer {
             .filter(|_| measures)
             .for_each(|told| flow.on_told(told.at, told.edge, told.stamp));
         flow.seen = Some(*record);
+    }
+
+    /// Handles the data that passed since the record `before`; `newest` is its last packet.
+    fn on_passed(&mut self, record: &Record, before: Option<&Record>, newest: &Segment) {
+        self.user(record.at, record.flow).note_others(record.others);
+        let (mut missed, of_missed) = (0, record.time_of_missed(before));
+        let known = before.and_then(|before| before.passed.highest);
+        // Data that no record told of may have passed twice since.
+        let may_repeat = record.repeats_since(before);
+        record.passed_since(before).for_each(|segment| {
+            let is_missed = segment.seq.before(newest.seq) || segment.end().after(newest.end());
+            let is_untold = known.is_some_and(|known| segment.end().after(known));
+            let time = match of_missed {
+                _ if may_repeat && is_untold => Timing::Latest,
+                _ if !is_missed => Timing::Exact,
+                Some(at) => Timing::About(at),
+                None => Timing::Latest,
+            };
+            self.on_data(record, &segment, time, &mut missed);
+        });
+        if missed > 0 {
+            self.on_untimed(record, missed);
+        }
     }
 
     /// Returns the next new estimate, in order of time.

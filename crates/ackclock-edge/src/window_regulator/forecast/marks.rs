@@ -177,7 +177,8 @@ mod tests {
     fn a_pause_after_a_mark_raises_the_gain() {
         let after = |bytes: u64| {
             let mut forecast = MarkingForecast::new(&Config::default());
-            (0..=200).for_each(|number| forecast.on_departed(at(10 * number), &packet(Ecn::Ect1), view(5000)));
+            (0..=200)
+                .for_each(|number| forecast.on_departed(at(10 * number), &packet(Ecn::Ect1), view(5000)));
             for _ in 0..3 {
                 forecast.on_data(at(2000), &packet(Ecn::Ect1), view(bytes));
             }

@@ -200,7 +200,9 @@ impl RegulatorConfig for Config {
     fn observes(&self, _: Side) -> Result<Left, &'static str> {
         match self.act {
             Act::Window => Ok(Left::Certain),
-            Act::Mark | Act::Both => Err("it marks packets in a queue of its own; an observing bearer has none"),
+            Act::Mark | Act::Both => {
+                Err("it marks packets in a queue of its own; an observing bearer has none")
+            }
         }
     }
 }
