@@ -90,9 +90,7 @@ impl Tally {
             for (number, plan) in flows.iter().enumerate() {
                 let id = FlowId(number as u32);
                 self.users.entry(plan.user).or_default();
-                let group = &groups[plan.group];
-                let media = boxes.media(id).map(|ends| self.media(plan, group, ends));
-                if let Some(mut flow) = media.or_else(|| self.flow(plan, group, &boxes, id)) {
+                if let Some(mut flow) = self.row(plan, &groups[plan.group], &boxes, id) {
                     std::mem::take(&mut measured[number]).into_row(&mut flow);
                     flow.link = traffic.link_share(id);
                     self.users.entry(flow.user).or_default().add(&Counts::of(id, &boxes));
@@ -183,6 +181,12 @@ impl Tally {
             engine: EngineResult { events: self.events, packets: self.delivered, cpu_s: None },
             provenance: scenario.provenance(),
         }
+    }
+
+    /// Result row of a flow; `None` for a client with short connections.
+    fn row(&self, plan: &FlowPlan, group: &Group, boxes: &Boxes<'_>, id: FlowId) -> Option<FlowResult> {
+        let media = boxes.media(id).map(|ends| self.media(plan, group, ends));
+        media.or_else(|| self.flow(plan, group, boxes, id))
     }
 
     /// Result row of a TCP flow; `None` for a client with short connections.
