@@ -415,3 +415,18 @@ fn records_of_a_millisecond_do_not_limit_a_fast_link() {
         assert!(forecast >= 0.93 * none, "{}, {sender}: {forecast} of {none}", side("forecast"));
     }
 }
+
+/// A box that learns of a packet each millisecond does not know where a sender cut its data.
+#[test]
+fn packets_that_records_cut_otherwise_leave_the_count_of_the_queue() {
+    let lte = STARLINK.replace("starlink", "lte-driving");
+    for regulator in ["wrd", "forecast"] {
+        let used = |interval: &str| {
+            let interval = format!("edge.bearer.record_interval={interval}");
+            let sets = ["duration=60s", "edge.buffer=3bdp", &interval];
+            result(&text(&network(regulator), &lte), &sets).bottleneck.utilisation.unwrap()
+        };
+        let (every, some) = (used("0s"), used("1ms"));
+        assert!((some - every).abs() < 0.03, "{regulator}: {every} with each packet, {some} with records");
+    }
+}

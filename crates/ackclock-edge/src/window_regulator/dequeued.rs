@@ -69,6 +69,8 @@ pub(super) struct Dequeued {
     offered: u16,
     /// Packets of this flow in the queue and in transmission.
     inside: Inside,
+    /// Whether departures from the queue are estimates: their packets may be cut otherwise than those that arrived.
+    observed: bool,
     /// Sequence number of a packet that has arrived and is neither queued nor refused yet.
     arriving: Option<Seq>,
     /// Count `Y` of the source, packets.
@@ -95,6 +97,7 @@ impl Dequeued {
             acked: None,
             offered: 0,
             inside: Inside::default(),
+            observed: false,
             arriving: None,
             printed: 0,
             payload: 0,
@@ -151,6 +154,11 @@ impl Dequeued {
         self.see(view);
     }
 
+    /// Called if the queue is only observed.
+    pub(super) const fn on_observation(&mut self) {
+        self.observed = true;
+    }
+
     /// Called when the queue contains no packet of any flow.
     pub(super) fn on_idle(&mut self) {
         self.inside.clear();
@@ -166,6 +174,9 @@ impl Dequeued {
             self.acked = Some(ack.ack);
             // Acknowledged data has left the queue, even if no departure was seen.
             self.left = later(self.left, ack.ack);
+            if self.observed {
+                self.inside.remove_until(ack.ack);
+            }
         }
         kind
     }

@@ -49,6 +49,15 @@ impl Inside {
         self.len -= 1;
     }
 
+    /// Removes the packets that end at or before `end`.
+    pub(super) fn remove_until(&mut self, end: Seq) {
+        while self.in_order.front().is_some_and(|first| first.1.at_or_before(end)) {
+            self.in_order.pop_front();
+        }
+        self.others.retain(|(_, last), _| !Seq(*last).at_or_before(end));
+        self.len = self.in_order.len() + self.others.values().sum::<usize>();
+    }
+
     /// Removes all packets from the set.
     pub(super) fn clear(&mut self) {
         self.in_order.clear();
@@ -118,6 +127,18 @@ mod tests {
                 prop_assert_eq!(inside.contains(packet), list.contains(&packet));
             }
         }
+    }
+
+    #[test]
+    fn what_ends_at_or_before_an_ack_is_removed_with_its_copies() {
+        let mut inside = Inside::default();
+        [0, 1, 1, 2, 3, 3].into_iter().for_each(|number| inside.add(packet(number)));
+        inside.remove_until(Seq(3000));
+        assert_eq!((inside.len(), inside.contains(packet(2)), inside.contains(packet(3))), (2, false, true));
+        inside.remove_until(Seq(3500));
+        assert_eq!(inside.len(), 2, "an ACK within a packet");
+        inside.remove_until(Seq(4000));
+        assert_eq!(inside.len(), 0);
     }
 
     #[test]

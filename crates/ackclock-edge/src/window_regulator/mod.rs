@@ -75,6 +75,7 @@ impl Advertiser {
 
     /// An observing bearer has a new estimate of departures.
     fn on_observation(&mut self, observation: &Observation) {
+        self.accounts.on_observation();
         self.left = Some((observation.base, u32::try_from(observation.leaves).unwrap_or(u32::MAX)));
     }
 
