@@ -1,6 +1,6 @@
 //! What a box that only observes a queue knows of it.
 
-use ackclock_core::{FlowId, Span};
+use ackclock_core::{FlowId, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,9 @@ pub struct Observation {
     pub leaves: u64,
     /// Longest queueing delay of the last one to two seconds; `None` if no sample shows it.
     pub waited: Option<Span>,
+    /// Time at which the newest data that has left the queue passed the box. Data of all flows that passed before has
+    /// left a queue that serves in order of arrival. `None` if no sample shows it.
+    pub passed: Option<Time>,
     /// Whether data of the flow was retransmitted since its last observation.
     pub repeats: bool,
 }

@@ -283,7 +283,15 @@ impl Observer {
     /// Handles data behind the queue whose record has no time of it.
     fn on_untimed(&mut self, record: &Record, bytes: u64) {
         let (now, flow) = (record.passed.at, record.flow);
-        let progress = Progress { flow, bytes, sample: None, called: false, late: Span::ZERO, previous: now };
+        let progress = Progress {
+            flow,
+            bytes,
+            sample: None,
+            passed: Some(now),
+            called: false,
+            late: Span::ZERO,
+            previous: now,
+        };
         let observation = self.user(now, flow).on_progress(now, progress);
         self.observations.push_back((now, observation));
     }
@@ -297,7 +305,8 @@ impl Observer {
             .map(|since| since.saturating_sub(user.flow(now, flow).detour(now, segment, side, Some(since))));
         let delay = passage.is_new.then(|| user.flow(now, flow).echoed_delay(now, segment)).flatten();
         let called = passage.prompt.unwrap_or(true);
-        let progress = Progress { flow, bytes, sample, called, late: Span::ZERO, previous };
+        let (late, passed) = (Span::ZERO, Some(now));
+        let progress = Progress { flow, bytes, sample, passed, called, late, previous };
         let observation = user.on_progress(now, progress);
         delay.into_iter().for_each(|delay| user.report(now, delay));
         self.observations.push_back((now, observation));
@@ -314,9 +323,10 @@ impl Observer {
         let mut observation = None;
         if acknowledged.bytes > 0 {
             let (bytes, called) = (acknowledged.bytes, called.unwrap_or(false));
+            let passed = sample.map(|sample| now - sample);
             let sample = sample.map(|sample| sample.saturating_sub(late));
-            observation =
-                Some(user.on_progress(now, Progress { flow: id, bytes, sample, called, late, previous }));
+            let progress = Progress { flow: id, bytes, sample, passed, called, late, previous };
+            observation = Some(user.on_progress(now, progress));
         } else if let Some(round_trip) = handshake {
             user.on_opened(now, id, round_trip);
         }

@@ -214,7 +214,7 @@ impl User {
 
     /// Handles data of a flow that left the queue; the newest of this data may have a loop sample.
     pub(super) fn on_progress(&mut self, now: Time, progress: Progress) -> Observation {
-        let Progress { flow, mut bytes, sample, called, late, previous } = progress;
+        let Progress { flow, mut bytes, sample, passed, called, late, previous } = progress;
         let left = self.last.map_or(now - late, |last| last.max(now - late));
         let gap = self.last.map_or(Span::ZERO, |last| left.since(last));
         // After a gap without active flows, the bytes of other traffic say nothing about the rate.
@@ -244,7 +244,20 @@ impl User {
         _ = self.longest.at(now);
         let (base, waited) = (Base::of(side), self.longest.both().into_iter().flatten().max());
         let repeats = self.flow(now, flow).take_repetition();
-        Observation { flow, bytes, idle, called, horizon, late, probing, base, leaves, waited, repeats }
+        Observation {
+            flow,
+            bytes,
+            idle,
+            called,
+            horizon,
+            late,
+            probing,
+            base,
+            leaves,
+            waited,
+            passed,
+            repeats,
+        }
     }
 
     /// Values of the gauges: rate in bit/s, queue in bytes, minimum loop in ms, number of probes.
@@ -276,6 +289,8 @@ pub(super) struct Progress {
     pub(super) bytes: u64,
     /// Loop of the newest part of the data, if it gives a sample.
     pub(super) sample: Option<Span>,
+    /// Time at which the newest part of the data passed the box, if known.
+    pub(super) passed: Option<Time>,
     /// Whether the window triggered the data.
     pub(super) called: bool,
     /// Excess delay with which the box learns that the data has left the queue.
@@ -320,6 +335,7 @@ mod tests {
             flow: FLOW,
             bytes: 1000,
             sample,
+            passed: None,
             called: true,
             late: Span::ZERO,
             previous: Time::ZERO,
@@ -345,6 +361,7 @@ mod tests {
             flow: FLOW,
             bytes: 11_000,
             sample: Some(ms(52)),
+            passed: None,
             called: true,
             late: Span::ZERO,
             previous: at(112),

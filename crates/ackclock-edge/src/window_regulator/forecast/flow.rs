@@ -51,6 +51,8 @@ pub(super) struct Flow {
     pace: Pace,
     /// Whether the sender is limited by the advertised window, and not by its congestion window or its data.
     window_limited: bool,
+    /// Time at which data last arrived.
+    last_data: Time,
     repair: Repair,
     /// Held ACKs, in order of arrival.
     held: VecDeque<Segment>,
@@ -87,6 +89,7 @@ impl Flow {
             air: Air::default(),
             pace: Pace::default(),
             window_limited: false,
+            last_data: Time::ZERO,
             repair: Repair::default(),
             held: VecDeque::new(),
             passed: None,
@@ -110,13 +113,14 @@ impl Flow {
         self.advertiser.accounts.inside()
     }
 
-    /// Updates the flow's use of the link. Returns the present and the previous use of the link.
-    pub(super) fn note(&mut self) -> (LinkUse, LinkUse) {
+    /// Updates the flow's use of the link. Returns the present and the previous use of the link. Data that passed an
+    /// observed queue before `left` has left the queue, even if it is never acknowledged, as after a reset.
+    pub(super) fn note(&mut self, left: Time) -> (LinkUse, LinkUse) {
         let inside = self.inside();
         let waits = match self.horizon {
             None => inside > 0 || self.held() > 0,
             // The departure of each packet from an observed queue is not known, but acknowledged data has left.
-            Some(_) => !self.advertiser.accounts.is_all_acknowledged(),
+            Some(_) => self.last_data >= left && !self.advertiser.accounts.is_all_acknowledged(),
         };
         let has_share = self.source.highest().is_some() && self.share.is_due();
         let now = LinkUse { inside, wants_link: has_share && waits };
@@ -212,6 +216,7 @@ impl Flow {
     /// Processes a data segment that is not a SYN.
     fn on_payload(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
         let all_acknowledged = self.is_all_acknowledged();
+        self.last_data = now;
         self.share.on_data(now, segment.payload.into(), all_acknowledged.then(|| self.at_once()));
         if self.source.on_data(now, segment.end()) != Arrival::Old {
             self.notice_rule(now, shared);

@@ -221,6 +221,8 @@ struct Shared {
     observed: bool,
     /// Additional delay until departures from an observed queue become known.
     late: Span,
+    /// Time at which the newest data that has left an observed queue passed.
+    left_until: Time,
     short: ShortQueue,
     marks: Marks,
     output: VecDeque<Output>,
@@ -237,6 +239,8 @@ struct Forecast {
     /// Times at which flows must next release an ACK, by slot.
     timers: Wakes,
     held: usize,
+    /// Slot of the flow that the next observation looks at, for data that is never acknowledged.
+    looked_at: usize,
 }
 
 impl Forecast {
@@ -252,6 +256,7 @@ impl Forecast {
                 window_limited_at: Time::ZERO,
                 observed: false,
                 late: Span::ZERO,
+                left_until: Time::ZERO,
                 short: ShortQueue::default(),
                 marks: Marks::default(),
                 output: VecDeque::new(),
@@ -262,6 +267,7 @@ impl Forecast {
             free: Vec::new(),
             timers: Wakes::default(),
             held: 0,
+            looked_at: 0,
         }
     }
 
@@ -340,7 +346,7 @@ impl Shared {
     /// becomes idle, and the duration of its idle time.
     fn note(&mut self, now: Time, flow: &mut Flow) {
         let was_idle = self.inside == 0;
-        let (now_has, had) = flow.note();
+        let (now_has, had) = flow.note(self.left_until);
         self.inside = self.inside + now_has.inside - had.inside;
         self.shares.on_waiting(had.wants_link, now_has.wants_link);
         if self.observed || was_idle == (self.inside == 0) {
@@ -398,13 +404,14 @@ impl Regulator for Forecast {
     }
 
     fn on_observation(&mut self, now: Time, observation: &Observation, _: LinkView) {
-        let Observation { flow, bytes, idle, called, horizon, late, probing, .. } = *observation;
+        let Observation { flow, bytes, idle, called, horizon, late, probing, passed, .. } = *observation;
         self.with_flow(now, flow, |flow, shared| {
             flow.on_observation(observation);
             shared.short.on_observation(observation);
             // During a probe, data that leaves the queue within a control loop must not be replaced by new data.
             flow.on_horizon(if probing { Span::ZERO } else { horizon });
             (shared.observed, shared.late) = (true, late);
+            shared.left_until = passed.map_or(shared.left_until, |passed| shared.left_until.max(passed));
             let seen = shared.seen(now);
             shared.link.on_idle(seen, idle);
             if called {
@@ -412,6 +419,8 @@ impl Regulator for Forecast {
             }
             shared.link.on_served(seen, bytes as u32);
         });
+        self.looked_at = (self.looked_at + 1) % self.flows.len().max(1);
+        self.tell_at(now, self.looked_at, |_, _| ());
     }
 
     fn allowance(&mut self, now: Time, flow: FlowId, view: LinkView) -> Option<Allowance> {

@@ -160,6 +160,7 @@ mod tests {
                 base: Base::Arrived,
                 leaves: 0,
                 waited: waited_ms.map(Span::from_millis),
+                passed: None,
                 repeats,
             });
             one.0

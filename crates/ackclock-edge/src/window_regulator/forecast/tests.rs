@@ -7,6 +7,7 @@ use super::*;
 use crate::window_regulator::bench::{Bench, syn};
 
 mod kept;
+mod observed;
 mod updates;
 
 const NOTHING: [(u32, u32); 0] = [];
