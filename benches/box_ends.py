@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -43,6 +44,7 @@ class Run:
         seconds: Time of the downloads.
         flows: Number of downloads from each of the servers.
         idle: Connections that fetch a small answer before the downloads, and stay open.
+        resets: Connections that are reset with data on its way when the downloads begin.
         servers: Addresses of the server, each asked from another address of the client.
         udp_bps: Rate of the datagrams beside.
         regulator: Regulator of the box; no box if None.
@@ -55,6 +57,7 @@ class Run:
     seconds: float
     flows: int = 1
     idle: int = 0
+    resets: int = 0
     servers: list[str] = field(default_factory=list)
     udp_bps: float = 0
     regulator: str | None = None
@@ -150,6 +153,7 @@ def take(run: Run) -> int:
     """Download for the time of the run; the bytes that came."""
     servers = run.servers or [os.environ["ACKCLOCK_BASE"]]
     idle = [fetched(servers[0]) for _ in range(run.idle)]
+    reset([connect(servers[0], time.monotonic() + PATIENCE_S) for _ in range(run.resets)])
     until = time.monotonic() + run.seconds
     taken = [0] * run.flows * len(servers)
 
@@ -184,6 +188,17 @@ def fetched(server: str) -> socket.socket:
     while left > 0:
         left -= len(peer.recv(left))
     return peer
+
+
+def reset(peers: list[socket.socket]) -> None:
+    """Reset connections while data of each is on its way."""
+    for peer in peers:
+        peer.sendall(ALL)
+    for peer in peers:
+        peer.recv(CHUNK)
+        # Closing without waiting resets the connection.
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.close()
 
 
 def connect(server: str, until: float) -> socket.socket:

@@ -73,11 +73,13 @@ class Load:
     Attributes:
         flows: Downloads.
         idle: Connections that fetched 5 kB before and stay open.
+        resets: Connections that are reset with data on its way when the downloads begin.
         udp_share: Share of the mean rate that UDP datagrams take.
     """
 
     flows: int = 1
     idle: int = 0
+    resets: int = 0
     udp_share: float = 0.0
 
 
@@ -88,6 +90,7 @@ LOADS = {
     "1 flow, 6 idle": Load(idle=6),
     "1 flow, 20 idle": Load(idle=20),
     "1 flow, 200 idle": Load(idle=200),
+    "1 flow, 20 reset": Load(resets=20),
     "4 flows": Load(flows=4),
     "4 flows, 6 idle": Load(flows=4, idle=6),
     "beside 20 % of UDP": Load(udp_share=0.2),
@@ -192,6 +195,7 @@ def measured(case: Case) -> dict[str, Any]:
         SECONDS,
         load.flows,
         idle=load.idle,
+        resets=load.resets,
         udp_bps=load.udp_share * mean_bps(radio) if load.udp_share else 0,
         regulator=name if name in REGULATORS else None,
         buffer=radio.box_buffer,

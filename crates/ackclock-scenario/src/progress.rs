@@ -103,6 +103,11 @@ impl<'a, E: Executor> Watched<'a, E> {
         Self { executor, progress, executors, end, now: Time::ZERO, reported: 0, step: FIRST.as_nanos() }
     }
 
+    /// Whether the run was stopped, so that nothing advances any more.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.progress.is_stopped()
+    }
+
     /// Adapts the length of the next step to the number of events in the last step.
     fn pace(&mut self, events: u64) {
         let steps = (STEPS / self.executors as u64).max(1);
@@ -123,14 +128,14 @@ impl<'a, E: Executor> Watched<'a, E> {
 
 impl<E: Executor> Executor for Watched<'_, E> {
     fn advance(&mut self, until: Time) {
-        loop {
+        while !self.is_stopped() {
             let next = Time::from_nanos((self.now.as_nanos() / self.step + 1) * self.step);
             self.now = next.min(until);
             let before = self.executor.events();
             self.executor.advance(self.now);
             self.pace(self.executor.events() - before);
             self.note();
-            if self.now == until || self.progress.is_stopped() {
+            if self.now == until {
                 return;
             }
         }

@@ -10,6 +10,7 @@ use ackclock_tcp::Sender;
 use crate::island::Executor;
 use crate::island::boxes::{Boxes, RelayBoxes};
 use crate::plan::FlowPlan;
+use crate::progress::Watched;
 use crate::{Tables, memory};
 
 /// Columns of numbers with one row per sample. A value that does not exist at a sampling time is NaN.
@@ -137,7 +138,7 @@ impl Recorder {
     /// islands.
     pub(crate) fn record(
         &self,
-        executor: &mut impl Executor,
+        executor: &mut Watched<'_, impl Executor>,
         islands: &[&[FlowPlan]],
         end: Time,
     ) -> Vec<Column> {
@@ -157,6 +158,9 @@ impl Recorder {
         for sample in 0..self.samples {
             let now = Time::ZERO + self.interval * sample;
             executor.advance(now);
+            if executor.is_stopped() {
+                return series;
+            }
             let mut columns = series.iter_mut();
             let mut push = |value| {
                 if let Some((_, values)) = columns.next() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ackclock_core::Span;
 use ackclock_scenario::{NoFiles, Progress, RunError, RunOptions, Scenario, Stage, run};
 
 /// Stage of a run of `text` after it has ended.
@@ -70,4 +71,16 @@ fn a_stopped_run_ends_long_before_its_time_and_has_no_result() {
     assert_eq!(work.join().unwrap(), Err(RunError::Stopped));
     let Stage::Simulating(share) = progress.stage() else { panic!() };
     assert!(share < 0.1, "{share}");
+}
+
+/// Otherwise a run with many samples went on for a step between any two of them, for minutes after Ctrl-C.
+#[test]
+fn a_stopped_run_goes_no_further_at_its_samples() {
+    let progress = Arc::new(Progress::default());
+    progress.stop();
+    let scenario = Scenario::load("case.toml", "duration = \"10s\"\n", &[]).unwrap();
+    let series_interval = Some(Span::from_secs(1));
+    let options = RunOptions { progress: Arc::clone(&progress), series_interval, ..RunOptions::default() };
+    assert_eq!(run(&scenario, 0, &NoFiles, options).map(drop), Err(RunError::Stopped));
+    assert!(matches!(progress.stage(), Stage::Building { .. }), "{:?}", progress.stage());
 }
