@@ -163,9 +163,9 @@ def test_each_curve_rises_and_ends_where_no_controller_has_more():
 def test_who_knows_the_law_is_never_behind_who_does_not():
     # Two seconds of 6 packets a slot in each ten, then half as fast: runs and halves differ, so that what was learnt
     # elsewhere may be lucky.
-    rates = np.repeat(np.random.default_rng(2).choice([0.05, 0.5, 3.0], size=120), 500)
+    rates = np.repeat(np.random.default_rng(2).choice([0.05, 0.5, 3.0], size=60), 500)
     slots = np.random.default_rng(4).poisson(rates).astype(np.int32)
-    for found in (bound.of_link(slots, 0.02), bound.of_downloads(slots, 0.02, bound.Downloads(15.0, 2))):
+    for found in (bound.of_link(slots, 0.02), bound.of_downloads(slots, 0.02, bound.Downloads(10.0, 2))):
         for curve in (found.crossed, found.constant):
             for utilisation, p95_s in curve:
                 limit = bound.at(found.known, utilisation)
