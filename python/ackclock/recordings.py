@@ -87,7 +87,7 @@ def recording(
     """Read a recording of any form.
 
     Args:
-        path: The file.
+        path: The file, or a built-in recording such as `synthetic:lte-driving`.
         form: One of those of `ackclock import --as`; by the content of the file unless given.
         direction: Direction to read, seen from the mobile, where the file has both.
         time: Column of times of a table that is none of the known forms, by name or number from 1.

@@ -55,3 +55,9 @@ def test_what_is_wrong_is_named(tmp_path, options, message):
 def test_a_file_that_is_not_there_is_named():
     with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
         ackclock.recording("nowhere.csv")
+
+
+def test_a_built_in_recording_is_read_like_a_file():
+    assert ackclock.recording("synthetic:lte-driving").rates.mean() == pytest.approx(4.72e6, rel=0.01)
+    with pytest.raises(ValueError, match=r"synthetic:lte: no such recording is built in; there are evdo-driving"):
+        ackclock.recording("synthetic:lte")

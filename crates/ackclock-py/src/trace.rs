@@ -1,7 +1,7 @@
 //! Recordings as arrays of rates over time.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ackclock_core::Span;
 use ackclock_core::text::printable;
@@ -10,6 +10,7 @@ use ackclock_import::formats::{
     self as import, Form, Missing, Options, TimeUnit, Towards, Unit, separator_named,
 };
 use ackclock_import::{Opportunities, Recording, Samples, TraceError};
+use ackclock_radio::synthetic;
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -29,11 +30,19 @@ pub(crate) fn trace<'py>(
     path: PathBuf,
     #[pyo3(from_py_with = bin)] interval: Span,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let bytes = std::fs::read(&path).map_err(|error| os_error(py, &path, &error))?;
+    let bytes = bytes_of(py, &path)?;
     let recording = Recording::parse(&bytes)
         .map_err(|error| format!("{}: {error}", path.display()))
         .map_err(|message| PyValueError::new_err(printable(&message).into_owned()))?;
     means(py, &recording, interval)
+}
+
+/// Content of a recording: of a file, or of a built-in one such as `synthetic:lte-driving`.
+fn bytes_of(py: Python<'_>, path: &Path) -> PyResult<Vec<u8>> {
+    match path.to_str().and_then(synthetic::read) {
+        Some(built_in) => built_in.map(String::into_bytes).map_err(PyValueError::new_err),
+        None => std::fs::read(path).map_err(|error| os_error(py, path, &error)),
+    }
 }
 
 /// Arrays `time` (s) and `rate` (bit/s) of a recording, by intervals.
@@ -70,7 +79,7 @@ pub(crate) fn read_recording<'py>(
     for (name, value) in &options {
         set(&mut asked, name, value).map_err(|why| wrong(format!("{name}: `{value}`: {why}")))?;
     }
-    let bytes = std::fs::read(&path).map_err(|error| os_error(py, &path, &error))?;
+    let bytes = bytes_of(py, &path)?;
     let bad = |error: TraceError| wrong(format!("{}: {error}", path.display()));
     let imported = import::read(&bytes, &asked).map_err(bad)?;
     let text = imported.text().map_err(bad)?;

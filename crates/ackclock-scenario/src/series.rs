@@ -155,11 +155,10 @@ impl Recorder {
             names.into_iter().map(|name| (name, Vec::with_capacity(room))).collect();
         let mut rtts: Vec<_> = lasting.iter().map(|flows| vec![Times::default(); flows.len()]).collect();
         let mut edges = vec![EdgeCounts::default(); islands.len()];
-        for sample in 0..self.samples {
-            let now = Time::ZERO + self.interval * sample;
+        for now in (0..self.samples).map(|sample| Time::ZERO + self.interval * sample) {
             executor.advance(now);
             if executor.is_stopped() {
-                return series;
+                break;
             }
             let mut columns = series.iter_mut();
             let mut push = |value| {

@@ -271,7 +271,7 @@ ASKED, LEAST_SHOWN = (80, 90, 95, 97, 98, 99), 0.5
 
 
 def model(
-    recording: Annotated[Path, "Recording of mahimahi, or a CSV of rates."],
+    recording: Annotated[Path, "Recording of mahimahi, a CSV of rates, or a built-in one: synthetic:lte-driving."],
     wire: Annotated[str, "One-way delay between source and queue, as 20ms; 1ms to 1s."] = "20ms",
     beside: Annotated[Path | None, "Lines of `run`, `compare` or `sweep --json`: points of the picture."] = None,
     download: Annotated[str | None, "Downloads that last so long and begin at three places, as 60s."] = None,

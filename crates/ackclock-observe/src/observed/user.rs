@@ -214,7 +214,7 @@ impl User {
 
     /// Handles data of a flow that left the queue; the newest of this data may have a loop sample.
     pub(super) fn on_progress(&mut self, now: Time, progress: Progress) -> Observation {
-        let Progress { flow, mut bytes, sample, passed, called, late, previous } = progress;
+        let Progress { flow, mut bytes, sample, late, previous, .. } = progress;
         let left = self.last.map_or(now - late, |last| last.max(now - late));
         let gap = self.last.map_or(Span::ZERO, |last| left.since(last));
         // After a gap without active flows, the bytes of other traffic say nothing about the rate.
@@ -226,8 +226,8 @@ impl User {
             self.sample(now, flow, sample);
         }
         let packet = (rate > 0.0).then(|| Span::from_secs_f64(f64::from(self.payload()) / rate));
-        let (side, common) = (self.side, self.floor);
-        let floor = match side {
+        let common = self.floor;
+        let floor = match self.side {
             Side::Network => common,
             Side::Mobile => self.flow(now, flow).floor,
         };
@@ -239,24 +239,26 @@ impl User {
         self.meter.on_left(left, bytes, idle);
         self.last = Some(left);
         self.run_probe(now, flow, low);
-        let (probing, horizon) = (self.probe.runs(), self.horizon(flow));
-        let (called, late, leaves) = (called && !probing, self.late, 0);
+        self.observation(now, &progress, bytes, idle)
+    }
+
+    /// What a regulator learns from data that left the queue: `bytes`, before which the queue was empty for `idle`.
+    fn observation(&mut self, now: Time, progress: &Progress, bytes: u64, idle: Span) -> Observation {
+        let (flow, probing) = (progress.flow, self.probe.runs());
         _ = self.longest.at(now);
-        let (base, waited) = (Base::of(side), self.longest.both().into_iter().flatten().max());
-        let repeats = self.flow(now, flow).take_repetition();
         Observation {
             flow,
             bytes,
             idle,
-            called,
-            horizon,
-            late,
+            called: progress.called && !probing,
+            horizon: self.horizon(flow),
+            late: self.late,
             probing,
-            base,
-            leaves,
-            waited,
-            passed,
-            repeats,
+            base: Base::of(self.side),
+            leaves: 0,
+            waited: self.longest.both().into_iter().flatten().max(),
+            passed: progress.passed,
+            repeats: self.flow(now, flow).take_repetition(),
         }
     }
 
