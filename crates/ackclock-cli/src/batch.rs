@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -85,7 +84,7 @@ pub(crate) fn simulate(
             ended[index] = Some(result);
         }
         if interrupted.load(Ordering::Relaxed) {
-            leave(&shown, lines.take());
+            return ControlFlow::Break(leave(&shown, lines.take()));
         }
         ControlFlow::Continue(())
     };
@@ -98,11 +97,10 @@ pub(crate) fn simulate(
     Ok(Finished { verdict: lines.map_or(Ok(()), |lines| conclude(jobs, &ended, lines)), ended, interrupted })
 }
 
-/// Simulates all jobs and records their time series. The results have the order of `jobs`. Exits the process if
-/// `interrupted` is set.
+/// Simulates all jobs and records their time series. The results have the order of `jobs`.
 ///
 /// # Errors
-/// Fails if a run fails.
+/// Fails if a run fails, or `interrupted` is set.
 pub(crate) fn with_series(
     jobs: &[Job<'_>],
     files: &(dyn Files + Sync),
@@ -110,13 +108,17 @@ pub(crate) fn with_series(
     interrupted: &AtomicBool,
 ) -> Result<Vec<Outcome>, Failure> {
     let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
+    let progress = Arc::new(Progress::default());
     let work = |index: usize| {
-        let options = RunOptions { series_interval: Some(interval), ..RunOptions::default() };
+        let series_interval = Some(interval);
+        let options =
+            RunOptions { series_interval, progress: Arc::clone(&progress), ..RunOptions::default() };
         simulate_one(&jobs[index], files, options, Timing::Omitted)
     };
     let on_event = |event| {
         if interrupted.load(Ordering::Relaxed) {
-            process::exit(INTERRUPTED);
+            progress.stop();
+            return ControlFlow::Break(Failure::Reported(INTERRUPTED));
         }
         match event {
             BatchEvent::Done(index, Ok(outcome)) => drop(outcomes.insert(index, outcome)),
@@ -217,8 +219,10 @@ fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
     Ok(raised)
 }
 
-/// Saves finished results, prints the path of the saved file, and exits without waiting for running jobs.
-fn leave(shown: &Shown, lines: Option<Lines>) -> ! {
+/// Saves finished results, prints the path of the saved file, and stops the running jobs. Files that are not complete
+/// are removed when the batch ends.
+fn leave(shown: &Shown, lines: Option<Lines>) -> Failure {
+    shown.only.stop();
     shown.clear();
     if let Some(lines) = lines {
         let message = lines.interrupt().unwrap_or_else(|failure| {
@@ -226,8 +230,8 @@ fn leave(shown: &Shown, lines: Option<Lines>) -> ! {
         });
         output::remark(&message);
     }
-    process::exit(INTERRUPTED);
+    Failure::Reported(INTERRUPTED)
 }
 
 /// Exit status that shells report after Ctrl-C.
-const INTERRUPTED: i32 = 130;
+const INTERRUPTED: u8 = 130;

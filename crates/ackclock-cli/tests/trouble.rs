@@ -223,6 +223,23 @@ fn an_interrupted_sweep_leaves_whole_lines_under_an_unfinished_name() {
     }
 }
 
+#[test]
+fn an_interrupted_run_leaves_no_capture_and_no_series() {
+    let folder = Folder::new();
+    let asked = ["--pcap", "packets.pcapng", "--series", "series.csv", "--every", "1000s"];
+    let mut command = folder.command(&["run", "case.toml", "--set", "duration=1000000000s"]);
+    let child = command.args(asked).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // The names of both files cannot be foreseen; the run is under way when the capture has packets.
+    let has_packets = |name: &String| {
+        name.starts_with("packets") && fs::metadata(folder.path(name)).is_ok_and(|data| data.len() > 0)
+    };
+    while !folder.names().iter().any(has_packets) {
+        std::thread::yield_now();
+    }
+    assert_eq!(interrupt(child).status, 130);
+    assert_eq!(folder.names(), ["case.toml"]);
+}
+
 /// Starts a command in a terminal of its own; interrupts it when the terminal shows the first argument, and prints how it ended.
 const WATCHED: &str = r#"
 import os, pty, signal, sys
