@@ -89,7 +89,7 @@ def has_box(name: str, number: int) -> bool:
 def box(draw: Draw) -> str:
     """A box with its default buffer, at the mobile or between servers and radio."""
     side = draw.dealt("side", ("mobile", "network"))
-    return f'[edge]\nbuffer = "3bdp"\nbearer = {{ kind = "observed", side = "{side}" }}\n\n'
+    return f'[edge]\nbuffer = "3bdp"\nbearer = {{ kind = "observed", side = "{side}", record_interval = "1ms" }}\n\n'
 
 
 def mean_bps(draw: Draw) -> float:
