@@ -64,7 +64,7 @@ class Described:
         mean = ""
         if capacity is not None and capacity.notna().any():
             mean = f", {capacity.mean() / 1e3:,.0f} kbit/s on average"
-        up = _link_in_words(edge.get("up", {}))
+        bearer, up = _bearer_in_words(edge), _link_in_words(edge.get("up", {}))
         flows = sum(int(group.get("count", 1)) for group in self.scenario.get("flow", []))
         direction = {group.get("towards", "mobile") for group in self.scenario.get("flow", [])}
         kind = {frozenset({"mobile"}): "download", frozenset({"server"}): "upload"}.get(frozenset(direction), "flow")
@@ -78,7 +78,9 @@ class Described:
             _relay_in_words(self.scenario.get("relay", {})),
         ]
         return [
-            f"Downlink: {_link_in_words(edge.get('down', {}))}{mean}." + (f" Uplink: {up}." if up else ""),
+            f"Radio: {bearer}{mean}."
+            if bearer
+            else f"Downlink: {_link_in_words(edge.get('down', {}))}{mean}." + (f" Uplink: {up}." if up else ""),
             *self._certainties(),
             *([] if self.results.are_live else senders),
             self._queue(),
@@ -98,13 +100,20 @@ class Described:
         return [f"The rates of {Path(path).name} are {certainty}." for path, certainty in said.items()]
 
     def _link(self) -> str:
-        down = self.scenario.get("edge", {}).get("down", {})
-        return _link_in_words({key: down[key] for key in down if key != "delay"}) if down else ""
+        edge = self.scenario.get("edge", {})
+        down = edge.get("down", {})
+        link = _link_in_words({key: down[key] for key in down if key != "delay"}) if down else ""
+        return _bearer_in_words(edge) or link
 
     def _senders(self) -> list[str]:
+        """Senders of the scenario, and those of media flows, which have no key `sender`."""
         flows = self.results.flows
         rows = [] if "sender" not in flows else list(dict.fromkeys(flows["sender"].astype(str)))
-        return self._values("flow.sender") or rows
+        known = self._values("flow.sender")
+        if not known or "media.frames" not in flows:
+            return known or rows
+        media = flows.loc[flows["media.frames"].notna(), "sender"].astype(str)
+        return list(dict.fromkeys([*known, *media]))
 
     def _values(self, key: str) -> list[str]:
         """Values of a key: varied ones, or the scenario's."""
@@ -139,6 +148,22 @@ def _relay_in_words(relay: Mapping[str, Any]) -> str:
     core = relay.get("core", {})
     stated += [f"{core['delay']} one way from the edge"] if "delay" in core else []
     return f"A relay splits the connections{', '.join(['', *stated])}."
+
+
+def users_of_cell(scenario: Mapping[str, Any]) -> int:
+    """Number of users that share a cell of the scenario; 0 without a cell."""
+    edge = scenario.get("edge", {})
+    radio = edge.get("behind") or edge
+    return sum(int(group.get("count", 1)) for group in radio.get("user", []))
+
+
+def _bearer_in_words(edge: Mapping[str, Any]) -> str:
+    """A bearer that is not two links; a box that observes a radio is described by the radio."""
+    if edge.get("behind"):
+        return _bearer_in_words(edge["behind"]) or _link_in_words(edge["behind"].get("down", {}))
+    bearer = edge.get("bearer", "links")
+    name = bearer.get("kind", "links") if isinstance(bearer, Mapping) else str(bearer)
+    return "" if name == "links" else f"the bearer {name}"
 
 
 def _link_in_words(link: Mapping[str, Any]) -> str:

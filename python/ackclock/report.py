@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -156,10 +157,19 @@ def of_runs(
         findings=findings(results),
         runs=0 if results.are_live else len(results),
         confidence=percent(results),
-        figures=_both_widths(results, limits.of_runs(results, scenario or {})),
+        figures=_both_widths(_with_capacities(results, scenario or {}), limits.of_runs(results, scenario or {})),
         tables=list(_tables(results)),
         provenance=[*([("command", command)] if command else []), *description.provenance(results)],
     )
+
+
+def _with_capacities(results: Results, scenario: Mapping[str, Any]) -> Results:
+    """The results without link rates that are no capacity: in a cell of several users it is the rate of one user."""
+    if description.users_of_cell(scenario) < 2:
+        return results
+    shown = copy.copy(results)
+    shown.series = [{name: of for name, of in one.items() if name != "link_rate"} for one in results.series]
+    return shown
 
 
 def page(title: str, words: Sequence[str], figures: Iterable[Figure], tables: Sequence[Table]) -> str:
@@ -515,9 +525,10 @@ def _flows_over_time(results: Results, width: float) -> Iterator[Figure]:
             continue
         names = _senders_of(results, name)
         of_run = f" of {name}" if len(results.series) > 1 else ""
+        capacity = " with the capacity (grey)" if "link_rate" in series else ""
         yield Figure(
             f"flows-over-time-{name.replace(' ', '-')}",
-            f"Flows{of_run}, each with its curve: goodput with the capacity (grey), congestion window and RTT.",
+            f"Flows{of_run}, each with its curve: goodput{capacity}, congestion window and RTT.",
             plot.per_flow(series, width=WHOLE if width == WIDE else width, names=names),
         )
 

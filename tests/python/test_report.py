@@ -2,7 +2,9 @@
 
 import re
 
+import numpy as np
 import pytest
+from matplotlib.transforms import Bbox
 
 import ackclock
 from ackclock import description, limits, plot, report
@@ -132,6 +134,52 @@ def test_the_radio_is_shown_by_direction_where_it_is_measured():
         ["down", "20", "20", "40", "40", "3", "1", "10", "12.5", "7"],
         ["up", "20", "20", "-", "-", "-", "-", "-", "-", "0"],
     ]  # fmt: skip
+
+
+def test_a_radio_is_named_and_the_rate_of_one_user_of_a_cell_is_not_called_capacity():
+    run = run_object()
+    run["flows"].append({**run["flows"][0], "id": 1, "user": 1})
+    time = np.arange(0.1, 5, 0.1)
+    rates = {f"rate/{flow}": np.full(time.shape, 1e6) for flow in (0, 1)}
+    series = {"time": time, "link_rate": np.full(time.shape, 1e6), "queue_ms": np.ones(time.shape), **rates}
+    scenario = {"edge": {"bearer": {"kind": "radio-access"}, "user": [{"count": 1}]}, "flow": [{"count": 2}]}
+    one = report.of_runs(Results([run], [series]), scenario=scenario)
+    assert "<h1>reno over the bearer radio-access</h1>" in one
+    assert "Radio: the bearer radio-access, " in one
+    assert ">capacity<" in one
+    assert "with the capacity (grey)" in one
+    scenario["edge"]["user"].append({"count": 3})
+    several = report.of_runs(Results([run], [series]), scenario=scenario)
+    assert ">capacity<" not in several
+    assert "(grey)" not in several
+    behind = {"edge": {"bearer": "observed", "behind": {"down": {"rate": "4Mbit/s"}}}}
+    assert "Radio: a link of 4Mbit/s, " in description.Described(Results([run]), behind).paragraph()
+
+
+def test_media_is_among_the_senders():
+    run = run_object()
+    run["flows"].append({**run["flows"][0], "id": 1, "sender": "gcc", "media": {"frames": 300}})
+    scenario = {"flow": [{"sender": "cubic"}, {"workload": "media"}]}
+    run["flows"][0]["sender"] = "cubic"
+    assert description.Described(Results([run]), scenario).title().startswith("cubic and gcc over ")
+
+
+def test_the_name_of_a_mark_is_not_crossed_by_its_interval():
+    runs = [
+        run_object(150e3 + 2e3 * seed, seed=seed, point={"edge.regulator": name})
+        for name in ("none", "ack-rate-control")
+        for seed in range(6)
+    ]
+    for run in runs:
+        run["bottleneck"]["queue_ms"]["p95"] = 1000 + 40 * run["seed"] + len(run["point"]["edge.regulator"])
+    figure = plot.goodput_against_delay(Results(runs), "bottleneck.queue_ms.p95")
+    axes = figure.axes[0]
+    figure.draw_without_rendering()
+    bars = [bar for drawn in axes.containers for bar in drawn.lines[2]]
+    lines = [Bbox(axes.transData.transform(line)).padded(1) for bar in bars for line in bar.get_segments()]
+    names = [note.get_window_extent() for note in axes.texts if note.get_text() in ("none", "ack-rate-control")]
+    assert len(names) == 2
+    assert not any(name.overlaps(line) for name in names for line in lines)
 
 
 def test_flows_that_come_and_go_are_shown_by_user_and_by_size():

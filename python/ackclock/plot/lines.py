@@ -152,7 +152,8 @@ def latency_by_size(results: Results) -> Figure:
     axes = figure.axes[0]
     axes.set_xticks(range(len(classes)), [_class_name(shown, size) for size in classes])
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
+    for which in ("major", "minor"):
+        getattr(axes.yaxis, f"set_{which}_formatter")("{x:g}")
     return figure
 
 

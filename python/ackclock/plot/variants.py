@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
@@ -140,11 +141,13 @@ def _draw_cloud(axes: Axes, results: Results, runs: pd.DataFrame, delay: str) ->
 def _label_marks(
     figure: Figure, axes: Axes, labels: Sequence[tuple[float, float, str]], limit: Sequence[tuple[float, float]]
 ) -> None:
-    """Writes names next to marks, each at the first position without overlap of marks and limit."""
+    """Writes names next to marks, each at the first position without overlap of marks, intervals and limit."""
     figure.draw_without_rendering()
     frame = axes.get_window_extent()
     marks = [axes.transData.transform(place) for place in (*(label[:2] for label in labels), *limit)]
     taken = [Bbox.from_bounds(x - 6, y - 6, 12, 12) for x, y in marks]
+    bars = [bar for drawn in axes.containers if isinstance(drawn, ErrorbarContainer) for bar in drawn.lines[2]]
+    taken += [Bbox(axes.transData.transform(line)).padded(2) for bar in bars for line in bar.get_segments()]
     for x, y, text in sorted(labels, key=lambda label: -label[1]):
         note = axes.annotate(
             text, (x, y), xytext=(0, 0), textcoords="offset points", va="center", fontsize=SMALL, color="#333333"
