@@ -89,6 +89,10 @@ def main() -> int:
     return 0
 
 
+# Senders that use an option, of options that not all use.
+ONLY_OF = {"cubic": ("cubic",), "bbr": ("bbr",), "prr": ("newreno", "sack", "cubic")}
+
+
 def row(worlds: Worlds, option: Option, cells: list[Cell], senders: list[Sender]) -> list[str]:
     """The median difference in goodput without an option, and the worst one of each sender."""
     differences = {
@@ -103,7 +107,9 @@ def apart(worlds: Worlds, option: Option, cells: list[Cell]) -> Iterator[float]:
     """Difference in goodput without an option in each cell, in percent of the kernel's."""
     flow = {f"flow.{key}": inline(value) for key, value in option.flow.items()}
     for cell in cells:
-        sets = {"flow.sender": inline({"kind": cell.sender.ours, "ecn": cell.ecn, **option.sender}), **flow}
+        kind = cell.sender.ours
+        used = {key: value for key, value in option.sender.items() if kind in ONLY_OF.get(key, (kind,))}
+        sets = {"flow.sender": inline({"kind": kind, "ecn": cell.ecn, **used}), **flow}
         jobs = [Job(cell, 1 + run) for run in range(RUNS)]
         real = [worlds.real(job) for job in jobs]
         with ThreadPoolExecutor() as pool:

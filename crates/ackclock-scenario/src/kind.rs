@@ -14,7 +14,7 @@ use ackclock_link::errors::ERRORS;
 use ackclock_radio::radio_access::{AIRS, FLOW_CONTROLS};
 use ackclock_radio::scheduler::SCHEDULERS;
 use ackclock_tcp::{SENDERS, WORKLOADS};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::acks::ACKS;
 use crate::tree::{Node, Origin, Tree, kind_in, merge};
@@ -54,7 +54,7 @@ impl Tree {
 fn change(base: &mut Tree, over: &Tree, path: &str, dropped: &mut Vec<Dropped>) {
     if let (Node::Table(entries), Some(new)) = (&mut base.node, kind_name(over))
         && let Some(old) = kind_in(entries).map(str::to_owned)
-        && let Some(known) = keys_of_another_kind(&old, new)
+        && let Some(known) = keys_of_another_kind(&old, new, entries)
     {
         entries.retain_mut(|(key, option)| {
             if key == "kind" {
@@ -128,7 +128,8 @@ pub(crate) fn kinds_with(kind: &str, key: &str) -> Vec<String> {
 }
 
 /// Keys of the component `new`; `None` unless `old` and `new` are different components of one registry.
-fn keys_of_another_kind(old: &str, new: &str) -> Option<Vec<String>> {
+/// `entries` are the present options, on which the use of others depends.
+fn keys_of_another_kind(old: &str, new: &str, entries: &[(String, Tree)]) -> Option<Vec<String>> {
     fn in_registry<C: ?Sized>(registry: &Registry<C>, old: &str, new: &str) -> Option<Value> {
         registry.entry(old).and_then(|_| registry.entry(new)).ok().map(|entry| (entry.schema)())
     }
@@ -147,7 +148,17 @@ fn keys_of_another_kind(old: &str, new: &str) -> Option<Vec<String>> {
         .or_else(|| in_registry(&SENDERS, old, new))
         .or_else(|| in_registry(&ACKS, old, new))
         .or_else(|| in_registry(&WORKLOADS, old, new))?;
-    Some(schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect())
+    let idle = idle_options(new, entries);
+    let known = schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key);
+    Some(known.filter(|key| !idle.contains(&key.as_str())).cloned().collect())
+}
+
+/// Options that a sender of the kind `kind` with these options does not use; none if `kind` is no sender.
+fn idle_options(kind: &str, entries: &[(String, Tree)]) -> Vec<&'static str> {
+    let mut table: Map<String, Value> =
+        entries.iter().map(|(key, tree)| (key.clone(), tree.value())).collect();
+    table.insert("kind".to_owned(), kind.into());
+    SENDERS.resolve(&Value::Object(table)).map_or_else(|_| Vec::new(), |row| row.idle_options())
 }
 
 #[cfg(test)]

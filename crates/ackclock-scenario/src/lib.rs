@@ -15,6 +15,7 @@ mod disk;
 mod error;
 mod flow_group;
 mod hint;
+mod idle;
 mod inputs;
 mod island;
 mod kept;

@@ -95,9 +95,17 @@ impl Scenario {
     pub fn said_of_defaults(&self) -> Option<String> {
         let said = self.said();
         let flows = said.get("flow").and_then(|flows| flows.as_array());
-        let says = |key| flows.is_some_and(|flows| flows.iter().all(|flow| flow.get(key).is_some()));
-        let open: Vec<_> = OF_AN_ERA.into_iter().filter(|key| !says(*key)).collect();
-        (self.names_flows() && self.tables().preset.is_none() && !open.is_empty()).then(|| {
+        let tables = self.tables();
+        // Media has a packet, and none of the keys of TCP.
+        let needs =
+            |index: usize, key: &str| key == "packet" || !tables.flow[index].is_media().unwrap_or(false);
+        let says = |key: &&str| {
+            let said =
+                |(index, flow): (usize, &serde_json::Value)| flow.get(*key).is_some() || !needs(index, key);
+            flows.is_some_and(|flows| flows.iter().enumerate().all(said))
+        };
+        let open: Vec<_> = OF_AN_ERA.into_iter().filter(|key| !says(key)).collect();
+        (self.names_flows() && tables.preset.is_none() && !open.is_empty()).then(|| {
             let (name, keys) = (self.name(), open.join(", "));
             format!(
                 "{name} has no preset: {keys} of its flows have defaults of 2002; for current TCP set `preset = \"linux\"`"

@@ -8,6 +8,7 @@ use ackclock_core::results::Provenance;
 use ackclock_link::Files;
 use serde_json::{Map, Value};
 
+use crate::idle;
 use crate::inputs::sha256;
 use crate::kind::Dropped;
 use crate::presets::Layers;
@@ -197,13 +198,15 @@ impl Scenario {
     }
 
     fn build(source: Source, overrides: Vec<Override>) -> Result<Self, ScenarioError> {
-        let (merged, dropped) = layered(&source.name, &source.written, &overrides)?;
+        let (mut merged, dropped) = layered(&source.name, &source.written, &overrides)?;
         let at = |error: &ConfigError| ScenarioError::at(&source.name, &merged, error);
         let tables: Tables = serde_path_to_error::deserialize(merged.value())
             .map_err(|error| at(&ConfigError::new(path_of(&error), error.inner())))?;
         let mut tables = tables.filled();
         let begins_anywhere = tables.begin_anywhere();
         tables.check().map_err(|error| at(&error))?;
+        let idle = tables.idle().map_err(|error| at(&error))?;
+        idle::refuse(&mut merged, &idle).map_err(|error| ScenarioError::at(&source.name, &merged, &error))?;
         let scenario = Self { source, overrides, merged, tables, dropped, begins_anywhere };
         scenario.axes()?;
         Ok(scenario)

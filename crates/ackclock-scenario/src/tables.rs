@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::relay::RelayTable;
-use crate::{FlowGroup, Measure, PathTable, memory};
+use crate::{FlowGroup, Measure, PathTable, idle, memory};
 
 /// A scenario: links, buffer and flows, the duration and the number of runs.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -211,6 +211,7 @@ impl Tables {
         // Serialisation cannot fail, because the tables consist of strings, numbers and lists.
         let mut whole = serde_json::to_value(whole).unwrap_or(Value::Null);
         whole["edge"] = self.edge.whole().map_err(|error| error.under("edge"))?;
+        idle::remove(&mut whole, &self.idle()?);
         tidy(&mut whole);
         Ok(whole)
     }

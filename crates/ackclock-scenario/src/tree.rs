@@ -150,7 +150,8 @@ impl Tree {
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
         match &mut self.node {
             Node::Table(entries) => entries.iter_mut().find(|(name, _)| name == key).map(|(_, tree)| tree),
-            _ => None,
+            Node::List(items) => items.get_mut(key.parse::<usize>().ok()?),
+            Node::Leaf(_) => None,
         }
     }
 
@@ -170,6 +171,17 @@ impl Tree {
             }
         };
         Some(Self { origin: self.origin.clone(), node })
+    }
+
+    /// The values below `path` that the user set, each with its own path.
+    pub(crate) fn said_values<'a>(&'a self, path: &str, found: &mut Vec<(String, &'a Self)>) {
+        match &self.node {
+            Node::Table(entries) => {
+                entries.iter().for_each(|(key, tree)| tree.said_values(&format!("{path}.{key}"), found));
+            }
+            Node::Leaf(_) | Node::List(_) if self.origin.is_said() => found.push((path.to_owned(), self)),
+            Node::Leaf(_) | Node::List(_) => {}
+        }
     }
 
     /// Removes a key from a table and returns its value.

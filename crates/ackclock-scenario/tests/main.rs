@@ -39,6 +39,7 @@ mod random_radio_access;
 mod relay;
 mod replication;
 mod rnf;
+mod sender_options;
 mod shipped;
 mod snoop;
 mod theory;

@@ -1,7 +1,7 @@
 //! Options of a sender, and the parameters of its flow.
 //!
-//! All rows of the [sender table](crate::senders) share one set of options. A row sets its own defaults and ignores
-//! options that do not apply to the row.
+//! All rows of the [sender table](crate::senders) share one set of options. A row sets its own defaults and names the
+//! options that do not apply to it; a scenario that sets such an option is refused.
 
 use ackclock_core::{Config, ConfigError, FlowId, Seq, Size, Span, Time};
 use schemars::JsonSchema;
@@ -74,7 +74,7 @@ pub struct SenderConfig {
     pub response: Response,
     /// Options of the cubic sender.
     pub cubic: CubicConfig,
-    /// Options of the westwood and westwood-plus senders.
+    /// Options of the westwood sender.
     pub westwood: WestwoodConfig,
     /// Options of the prague sender.
     pub prague: PragueConfig,

@@ -43,7 +43,7 @@ pub use media::{Media, MediaReceiver, MediaSender};
 pub use receiver::{AckPolicy, Receiver, ReceiverConfig};
 pub use relay::Relay;
 pub use sender::Sender;
-pub use senders::{SENDERS, SenderRow};
+pub use senders::{SENDERS, SenderRow, why_idle};
 pub use stack::Stack;
 pub use stats::{LossCycles, SenderStats};
 pub use workload::{Client, Course, Place, Request, Supply, Then, WORKLOADS, Workload};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use ackclock_core::{Config, ConfigError};
+use ackclock_core::{Config, ConfigError, name_of};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -65,6 +65,9 @@ pub trait SenderRow: fmt::Debug + Send + Sync {
     /// Options of the sender, including the row's defaults.
     fn config(&self) -> &SenderConfig;
 
+    /// Options without effect, because of the kind of this sender or of its other options.
+    fn idle_options(&self) -> Vec<&'static str>;
+
     /// Whether the receiver should send SACK blocks.
     fn uses_sack(&self) -> bool;
 
@@ -77,6 +80,45 @@ fn names(can: impl Fn(&dyn SenderRow) -> bool) -> String {
     let row = |name: &&str| SENDERS.resolve(&(*name).into()).is_ok_and(|row| can(&*row));
     let names: Vec<_> = SENDERS.entries.iter().map(|entry| entry.name).filter(row).collect();
     names.join(", ")
+}
+
+/// Options that not every row of the sender table uses.
+const OF_SOME_ROWS: [&str; 13] = [
+    "recover_guard",
+    "partial_ack_timer",
+    "limited_transmit",
+    "sack_memory",
+    "prr",
+    "initial_ssthresh",
+    "loss_window",
+    "response",
+    "timestamp_tick",
+    "cubic",
+    "westwood",
+    "prague",
+    "bbr",
+];
+
+/// Says why `option` has no effect on the sender `table`: which other option or kind of sender it needs.
+pub fn why_idle(table: &Value, option: &str) -> String {
+    match option {
+        "response" => return "has no effect without undo = \"eifel\"".to_owned(),
+        "timestamp_tick" => return "has no effect without timestamps = \"on\"".to_owned(),
+        _ => {}
+    }
+    let kind = name_of(table);
+    let stack = table.get("stack").and_then(Value::as_str).unwrap_or("rfc");
+    let uses = |stack: &str| {
+        let row = |name: &str| SENDERS.resolve(&json!({ "kind": name, "stack": stack })).ok();
+        let names = SENDERS.entries.iter().map(|entry| entry.name);
+        let uses = |name: &&str| row(name).is_some_and(|row| !row.idle_options().contains(&option));
+        names.filter(uses).collect::<Vec<_>>().join(", ")
+    };
+    let others = match uses(stack) {
+        none if none.is_empty() => format!("{} with stack = \"rfc\"", uses("rfc")),
+        others => others,
+    };
+    format!("has no effect on `{kind}` with stack = \"{stack}\"; it is an option of {others}")
 }
 
 /// Recovery that replaces `R` in the Linux stack.
@@ -208,6 +250,21 @@ impl<P: SenderParts> SenderRow for Row<P> {
         &self.config
     }
 
+    fn idle_options(&self) -> Vec<&'static str> {
+        let (config, defaults) = (&self.config, P::DEFAULTS);
+        let (of_recovery, knows_flight) = match config.stack {
+            Stack::Rfc => (P::Recovery::OPTIONS, P::Recovery::KNOWS_FLIGHT),
+            Stack::Linux => (InLinux::<P::Recovery>::OPTIONS, InLinux::<P::Recovery>::KNOWS_FLIGHT),
+        };
+        let is_idle = |option: &&str| match *option {
+            "prr" => !knows_flight || !P::Control::OPTIONS.contains(option),
+            "response" => config.undo.unwrap_or(defaults.undo) == UndoKind::None,
+            "timestamp_tick" => config.timestamps.unwrap_or(defaults.timestamps) == Switch::Off,
+            _ => !of_recovery.contains(option) && !P::Control::OPTIONS.contains(option),
+        };
+        OF_SOME_ROWS.iter().copied().filter(is_idle).collect()
+    }
+
     fn uses_sack(&self) -> bool {
         P::Recovery::USES_SACK
     }
@@ -307,18 +364,24 @@ impl BuildControl for RenoControl {
 }
 
 impl<F: BandwidthFilter> BuildControl for Westwood<F> {
+    const OPTIONS: &'static [&'static str] = F::OPTIONS;
+
     fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self {
         Self::new(&config.westwood, context, halves, config.growth)
     }
 }
 
 impl BuildControl for Cubic {
+    const OPTIONS: &'static [&'static str] = &["prr", "initial_ssthresh", "loss_window", "cubic"];
+
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(&config.cubic, config.growth, *context)
     }
 }
 
 impl BuildControl for Bbr {
+    const OPTIONS: &'static [&'static str] = &["bbr"];
+
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(&config.bbr, *context)
     }

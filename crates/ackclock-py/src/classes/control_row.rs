@@ -114,6 +114,10 @@ impl SenderRow for Row {
         self.base.config()
     }
 
+    fn idle_options(&self) -> Vec<&'static str> {
+        self.base.idle_options()
+    }
+
     fn uses_sack(&self) -> bool {
         self.base.uses_sack()
     }

@@ -141,6 +141,8 @@ impl Prague {
 }
 
 impl BuildControl for Prague {
+    const OPTIONS: &'static [&'static str] = &["prr", "initial_ssthresh", "loss_window", "prague"];
+
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(&config.prague, context)
     }

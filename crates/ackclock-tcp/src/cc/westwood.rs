@@ -61,6 +61,9 @@ impl Config for WestwoodConfig {
 
 /// Bandwidth estimator of a connection, updated with the data that ACKs acknowledge.
 pub trait BandwidthFilter: Send {
+    /// Options that Westwood with this filter reads, of those that not every control reads.
+    const OPTIONS: &'static [&'static str] = super::WINDOWED;
+
     /// Creates the filter of a new connection.
     fn new(config: &WestwoodConfig) -> Self;
 
@@ -212,6 +215,8 @@ impl LowPass {
 }
 
 impl BandwidthFilter for LowPass {
+    const OPTIONS: &'static [&'static str] = &["prr", "initial_ssthresh", "loss_window", "westwood"];
+
     fn new(config: &WestwoodConfig) -> Self {
         Self {
             tau: config.tau.as_secs_f64(),

@@ -52,6 +52,9 @@ pub trait Recovery: Send {
     /// PRR can spread a reduction over the recovery.
     const KNOWS_FLIGHT: bool = false;
 
+    /// Options of [`SenderConfig`] that this recovery reads, of those that not every recovery reads.
+    const OPTIONS: &'static [&'static str] = &[];
+
     /// Recovery type that replaces the implementing type in the Linux stack.
     type InLinux: Recovery + 'static;
 

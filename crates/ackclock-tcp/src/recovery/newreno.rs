@@ -45,6 +45,7 @@ impl Recovery for NewReno {
     const USES_SACK: bool = false;
     const HALVES: Halves = Halves::Flight;
 
+    const OPTIONS: &'static [&'static str] = &["partial_ack_timer", "limited_transmit"];
     type InLinux = Counted;
 
     fn new(config: &SenderConfig) -> Self {

@@ -45,6 +45,7 @@ impl Recovery for Reno {
     const USES_SACK: bool = false;
     const HALVES: Halves = Halves::Window;
 
+    const OPTIONS: &'static [&'static str] = &["recover_guard", "limited_transmit"];
     type InLinux = Self;
 
     fn new(config: &SenderConfig) -> Self {

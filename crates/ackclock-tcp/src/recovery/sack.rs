@@ -57,6 +57,7 @@ impl Recovery for Sack {
     const KNOWS_FLIGHT: bool = true;
     const ADAPTS_DUP_THRESH: bool = true;
 
+    const OPTIONS: &'static [&'static str] = &["limited_transmit", "sack_memory"];
     type InLinux = Linux;
 
     fn new(config: &SenderConfig) -> Self {

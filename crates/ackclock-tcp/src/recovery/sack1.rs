@@ -54,6 +54,7 @@ impl Recovery for Sack1 {
     const USES_SACK: bool = true;
     const HALVES: Halves = Halves::Window;
 
+    const OPTIONS: &'static [&'static str] = &["recover_guard", "limited_transmit"];
     type InLinux = Self;
 
     fn new(config: &SenderConfig) -> Self {

@@ -472,6 +472,8 @@ impl CongestionControl for Bbr3 {
 }
 
 impl BuildControl for Bbr3 {
+    const OPTIONS: &'static [&'static str] = &[];
+
     fn build(_: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(context)
     }
