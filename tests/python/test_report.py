@@ -164,6 +164,15 @@ def test_media_is_among_the_senders():
     assert description.Described(Results([run]), scenario).title().startswith("cubic and gcc over ")
 
 
+def test_the_percentile_is_written_above_its_line():
+    time = np.arange(0.1, 5, 0.1)
+    series = {"time": time, "rate/0": np.full(time.shape, 1e6), "queue_ms": np.full(time.shape, 50.0)}
+    figure = plot.over_time({"run": series}, p95={"run": 80.0})
+    figure.draw_without_rendering()
+    axes = next(axes for axes in figure.axes if axes.texts)
+    assert axes.texts[0].get_window_extent().y0 > axes.transData.transform((0, 80))[1]
+
+
 def test_the_name_of_a_mark_is_not_crossed_by_its_interval():
     runs = [
         run_object(150e3 + 2e3 * seed, seed=seed, point={"edge.regulator": name})

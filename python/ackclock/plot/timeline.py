@@ -129,7 +129,7 @@ def _draw_percentile(axes: Axes, p95: float) -> None:
     axes.axhline(line, color="#777777", linestyle="--", linewidth=1.2)
     axes.annotate(
         f"p95 {number(p95)} ms", (1, line), xycoords=("axes fraction", "data"), xytext=(0, 2),
-        textcoords="offset points", ha="right", fontsize=SMALL, color="#555555",
+        textcoords="offset points", ha="right", va="bottom", fontsize=SMALL, color="#555555",
     )  # fmt: skip
 
 

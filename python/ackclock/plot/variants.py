@@ -82,7 +82,7 @@ def _draw_limits(axes: Axes, results: Results, limit: Sequence[tuple[float, floa
         axes.axhline(capacity.mean() / 1e3, color="#777777", linestyle="--", linewidth=1.2)
         axes.annotate(
             "capacity", (1, capacity.mean() / 1e3), xycoords=("axes fraction", "data"), xytext=(0, 3),
-            textcoords="offset points", ha="right", fontsize=SMALL, color="#555555",
+            textcoords="offset points", ha="right", va="bottom", fontsize=SMALL, color="#555555",
         )  # fmt: skip
     lowest = axes.dataLim.y0
     shown = [point for point in limit if point[1] >= lowest]
