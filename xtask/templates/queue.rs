@@ -16,8 +16,8 @@ use ackclock_core::{FlowId, Segment, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, shared_by_all_flows};
+use super::fifo::Buffer;
+use super::{AnyQueue, Per, Place, Queue, QueueConfig, QueueContext, one_buffer};
 use crate::{Capacity, Cause, Load};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
@@ -33,54 +33,25 @@ impl ackclock_core::Config for Config {}
 impl QueueConfig for Config {
     fn build(&self, context: &QueueContext<'_>) -> AnyQueue {
         let capacity = context.capacity;
-        self.per.build(capacity, move |_| STRUCT { fifo: Fifo::default(), capacity }.any())
+        self.per.build(capacity, move |_| STRUCT { buffer: Buffer::new(capacity) }.any())
     }
 }
 
 /// The queue.
 struct STRUCT {
-    fifo: Fifo,
-    capacity: Capacity,
+    buffer: Buffer,
 }
 
 impl Queue for STRUCT {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
-            return Err(Cause::Full);
-        }
-        self.fifo.push(now, segment);
-        Ok(())
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
-            return Err(Cause::Full);
-        }
-        self.fifo.push_front(now, segment);
-        Ok(())
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
+        self.buffer.put(now, segment, unqueued, place)
     }
 
     fn dequeue(&mut self, _: Time) -> Option<(Time, Segment)> {
-        self.fifo.pop()
+        self.buffer.fifo.pop()
     }
 
     fn pass(&mut self, _: Time, _: &Segment) {}
 
-    fn is_empty(&self) -> bool {
-        self.fifo.is_empty()
-    }
-
-    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
-        None
-    }
-
-    fn waiting(&self, _: FlowId) -> Load {
-        self.fifo.load()
-    }
-
-    fn capacity(&self, _: FlowId) -> Capacity {
-        self.capacity
-    }
-
-    shared_by_all_flows!();
+    one_buffer!();
 }

@@ -35,6 +35,7 @@ mod window_regulator;
 mod zhuge;
 
 pub use ack_regulator::AckRegulator;
+pub use ackclock_link::queue::Place;
 pub use age_limit::AgeLimit;
 pub use allowances::Allowances;
 pub use at::{AtHandover, HandoverTable, Outage, Step};
@@ -42,7 +43,7 @@ pub use changed::Changed;
 pub use config::{ChannelSharing, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, REPORTS, WIRED};
 pub use registry::{BEARERS, LINKS, QUEUES, REGULATORS, STEERINGS};
-pub use regulator::{Allowance, FlowContext, Output, Place, Regulator, RegulatorConfig, Scope, Verdict};
+pub use regulator::{Allowance, FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
 pub use report::ReportTable;
 pub use statistics::{EdgeStatistics, FlowStatistics};
 pub use window_regulator::clip::Clip;

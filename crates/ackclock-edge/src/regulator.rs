@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ackclock_core::{FlowId, Segment, Time};
-use ackclock_link::queue::AckFilter;
+use ackclock_link::queue::{AckFilter, Place};
 use ackclock_link::{Base, Cause, Departures, Left, LinkView, Observation, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,15 +134,6 @@ pub enum Output {
     Discard(Segment),
     /// Frees the kept copy of a segment.
     Release(Segment),
-}
-
-/// Position in a queue at which a segment is inserted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// The segment is inserted behind all segments in the queue.
-    Back,
-    /// The segment is inserted before all segments of its flow.
-    Front,
 }
 
 /// Properties of a new regulator's first flow.

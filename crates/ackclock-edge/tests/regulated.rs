@@ -6,7 +6,7 @@ use ackclock_core::{Copied, Ecn, Flags, FlowId, Port, Rate, Segment, Seq, Sink, 
 use ackclock_edge::{
     Edge, EdgeConfig, FlowContext, Output, RADIO, Regulator, RegulatorConfig, Surroundings, Verdict, WIRED,
 };
-use ackclock_link::queue::{Choose, DropTail, Queue};
+use ackclock_link::queue::{Choose, DropTail, Place, Queue};
 use ackclock_link::{
     BufferMeaning, Capacity, Cause, Change, Constant, Direction, LinkView, Load, NoFiles, PlainBearer,
     SerialLink,
@@ -114,8 +114,7 @@ struct Forgetful(DropTail, Diary);
 impl Queue for Forgetful {
     delegate! {
         to self.0 {
-            fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
-            fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
+            fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause>;
             fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
             fn pass(&mut self, now: Time, segment: &Segment);
             fn is_empty(&self) -> bool;

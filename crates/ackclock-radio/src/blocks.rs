@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
-use ackclock_link::queue::{AnyQueue, Queue};
+use ackclock_link::queue::{AnyQueue, Place, Queue};
 use ackclock_link::reassembly::Reassembly;
 use ackclock_link::{
     AnyLink, BufferMeaning, Cause, CellChange, Departures, Link, LinkEvent, LinkView, Load, Medium,
@@ -157,12 +157,7 @@ impl<T: Transmitter + 'static> BlockLink<T> {
         }
     }
 
-    fn put(
-        &mut self,
-        now: Time,
-        segment: &Segment,
-        enqueue: impl FnOnce(&mut AnyQueue, Load) -> Result<(), Cause>,
-    ) -> Result<(), Cause> {
+    fn put(&mut self, now: Time, segment: &Segment, place: Place) -> Result<(), Cause> {
         self.advance(now);
         let packets = &mut self.packets;
         if !self.transmitter.is_sending() && !packets.has_new() {
@@ -173,7 +168,7 @@ impl<T: Transmitter + 'static> BlockLink<T> {
             return Ok(());
         }
         let unqueued = self.unqueued(segment.flow);
-        let taken = enqueue(&mut self.packets.queue, unqueued);
+        let taken = self.packets.queue.put(now, segment, unqueued, place);
         self.packets.tell_drops(now);
         taken
     }
@@ -181,11 +176,11 @@ impl<T: Transmitter + 'static> BlockLink<T> {
 
 impl<T: Transmitter + 'static> Link for BlockLink<T> {
     fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, |queue, unqueued| queue.enqueue(now, segment, unqueued))
+        self.put(now, segment, Place::Back)
     }
 
     fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, |queue, unqueued| queue.enqueue_front(now, segment, unqueued))
+        self.put(now, segment, Place::Front)
     }
 
     fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 use ackclock_core::{FlowId, SackBlock, Segment, Time, Timestamps};
 use delegate::delegate;
 
-use super::{AnyQueue, Choose, Queue};
+use super::{AnyQueue, Choose, Place, Queue};
 use crate::{Capacity, Cause, Load};
 
 /// How many redundant ACKs of a flow a filter keeps in a queue.
@@ -118,9 +118,9 @@ fn is_repeated(old: &Segment, next: &Segment) -> bool {
 }
 
 impl Queue for Filtered {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.queue.enqueue(now, segment, unqueued)?;
-        if segment.is_pure_ack() && !segment.is_encrypted() {
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
+        self.queue.put(now, segment, unqueued, place)?;
+        if place == Place::Back && segment.is_pure_ack() && !segment.is_encrypted() {
             let filter = self.filter;
             let dropped = self.queue.remove(now, segment.flow, &mut |acks| redundant(filter, segment, acks));
             self.dropped.extend(dropped);
@@ -134,7 +134,6 @@ impl Queue for Filtered {
 
     delegate! {
         to self.queue {
-            fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
             fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
             fn pass(&mut self, now: Time, segment: &Segment);
             fn is_empty(&self) -> bool;

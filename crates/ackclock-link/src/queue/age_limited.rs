@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use ackclock_core::{FlowId, Segment, Span, Time};
 use delegate::delegate;
 
-use super::{AnyQueue, Choose, Queue};
+use super::{AnyQueue, Choose, Place, Queue};
 use crate::{Capacity, Cause, Load};
 
 /// A queue of any discipline that packets leave when they reach an age limit.
@@ -38,25 +38,13 @@ impl AgeLimited {
     pub fn new(queue: AnyQueue, limit: Span) -> Self {
         Self { queue, limit, expires: Time::NEVER, aged: VecDeque::new() }
     }
-
-    /// Notes that a packet was added at `now`.
-    fn note_added(&mut self, now: Time) {
-        self.expires = self.expires.min(now + self.limit);
-    }
 }
 
 impl Queue for AgeLimited {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
         self.expire(now);
-        self.queue.enqueue(now, segment, unqueued)?;
-        self.note_added(now);
-        Ok(())
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.expire(now);
-        self.queue.enqueue_front(now, segment, unqueued)?;
-        self.note_added(now);
+        self.queue.put(now, segment, unqueued, place)?;
+        self.expires = self.expires.min(now + self.limit);
         Ok(())
     }
 
@@ -173,7 +161,7 @@ mod tests {
     #[test]
     fn a_packet_behind_a_younger_one_leaves_when_it_is_the_head() {
         let mut queue = queue();
-        queue.enqueue_front(ms(50), &segment(9), Load::NONE).unwrap();
+        queue.put(ms(50), &segment(9), Load::NONE, Place::Front).unwrap();
         queue.expire(ms(120));
         assert_eq!(dropped(&mut queue), []);
         assert_eq!(queue.dequeue(ms(120)).unwrap().1.seq, Seq(9));

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cobalt::{Cobalt, Settings, Verdict, mark};
 use super::fifo::Fifo;
-use super::{AnyQueue, Choose, Queue, QueueConfig, QueueContext};
+use super::{AnyQueue, Choose, Place, Queue, QueueConfig, QueueContext};
 use crate::{Capacity, Cause, Load};
 
 /// What shares the capacity.
@@ -296,19 +296,15 @@ impl Cake {
         let oldest = |&index: &usize| self.flows[index].fifo.oldest();
         self.sparse.iter().chain(&self.rotation).map(|&index| index as usize).min_by_key(oldest)
     }
+}
 
-    fn put(
-        &mut self,
-        now: Time,
-        segment: &Segment,
-        unqueued: Load,
-        push: impl FnOnce(&mut Fifo),
-    ) -> Result<(), Cause> {
+impl Queue for Cake {
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
         if !self.capacity.admits(unqueued, segment) {
             return Err(Cause::Full);
         }
         let index = self.claim(segment.flow);
-        push(&mut self.flows[index].fifo);
+        self.flows[index].fifo.put(now, segment, place);
         self.total += Load::of(segment);
         match self.flows[index].set {
             Set::None => {
@@ -323,16 +319,6 @@ impl Cake {
             self.drop_from_longest(now);
         }
         Ok(())
-    }
-}
-
-impl Queue for Cake {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.put(now, segment, unqueued, |fifo| fifo.push(now, segment))
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.put(now, segment, unqueued, |fifo| fifo.push_front(now, segment))
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {

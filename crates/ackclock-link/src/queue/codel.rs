@@ -21,8 +21,8 @@ use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, is_ect, shared_by_all_flows};
+use super::fifo::{Buffer, Fifo};
+use super::{AnyQueue, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
 use crate::{Capacity, Cause, Load};
 
 /// Controlled delay (RFC 8289).
@@ -207,42 +207,22 @@ fn control_law(t: Time, interval: Span, count: u32) -> Time {
 pub struct Codel {
     settings: Settings,
     control: Control,
-    fifo: Fifo,
-    capacity: Capacity,
-    dropped: VecDeque<(Segment, Cause)>,
+    buffer: Buffer,
 }
 
 impl Codel {
     pub(super) fn new(settings: Settings, capacity: Capacity) -> Self {
-        Self {
-            settings,
-            control: Control::default(),
-            fifo: Fifo::default(),
-            capacity,
-            dropped: VecDeque::new(),
-        }
+        Self { settings, control: Control::default(), buffer: Buffer::new(capacity) }
     }
 }
 
 impl Queue for Codel {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
-            return Err(Cause::Full);
-        }
-        self.fifo.push(now, segment);
-        Ok(())
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
-            return Err(Cause::Full);
-        }
-        self.fifo.push_front(now, segment);
-        Ok(())
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
+        self.buffer.put(now, segment, unqueued, place)
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
-        let from = Backlog { fifo: &mut self.fifo, dropped: &mut self.dropped };
+        let from = Backlog { fifo: &mut self.buffer.fifo, dropped: &mut self.buffer.dropped };
         self.control.dequeue(&self.settings, now, from)
     }
 
@@ -250,23 +230,7 @@ impl Queue for Codel {
         self.control.pass(segment);
     }
 
-    fn is_empty(&self) -> bool {
-        self.fifo.is_empty()
-    }
-
-    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
-        self.dropped.pop_front()
-    }
-
-    fn waiting(&self, _: FlowId) -> Load {
-        self.fifo.load()
-    }
-
-    fn capacity(&self, _: FlowId) -> Capacity {
-        self.capacity
-    }
-
-    shared_by_all_flows!();
+    one_buffer!();
 }
 
 #[cfg(test)]

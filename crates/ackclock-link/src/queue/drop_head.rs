@@ -14,14 +14,12 @@
 //! ## Validation
 //! Unit tests and `tests/laws.rs` check the order and the conservation of packets.
 
-use std::collections::VecDeque;
-
 use ackclock_core::{Config, FlowId, Segment, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, shared_by_all_flows};
+use super::fifo::Buffer;
+use super::{AnyQueue, Per, Place, Queue, QueueConfig, QueueContext, one_buffer};
 use crate::{Capacity, Cause, Load};
 
 /// First in, first out; the oldest packets are dropped if an arriving packet does not fit.
@@ -44,65 +42,36 @@ impl QueueConfig for DropHeadConfig {
 /// Queue that serves packets first in, first out, and drops the oldest packets.
 #[derive(Debug, Default)]
 pub struct DropHead {
-    fifo: Fifo,
-    capacity: Capacity,
-    dropped: VecDeque<Segment>,
+    buffer: Buffer,
 }
 
 impl DropHead {
     /// Creates an empty queue with this capacity.
     pub fn new(capacity: Capacity) -> Self {
-        Self { capacity, ..Self::default() }
-    }
-
-    /// Drops the oldest packets until `segment` fits.
-    fn make_room(&mut self, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(unqueued, segment) {
-            return Err(Cause::Full);
-        }
-        while !self.capacity.admits(self.fifo.load() + unqueued, segment) {
-            self.dropped.extend(self.fifo.pop().map(|(_, oldest)| oldest));
-        }
-        Ok(())
+        Self { buffer: Buffer::new(capacity) }
     }
 }
 
 impl Queue for DropHead {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.make_room(segment, unqueued)?;
-        self.fifo.push(now, segment);
-        Ok(())
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.make_room(segment, unqueued)?;
-        self.fifo.push_front(now, segment);
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
+        let buffer = &mut self.buffer;
+        if !buffer.capacity.admits(unqueued, segment) {
+            return Err(Cause::Full);
+        }
+        while !buffer.admits(segment, unqueued) {
+            buffer.dropped.extend(buffer.fifo.pop().map(|(_, oldest)| (oldest, Cause::Full)));
+        }
+        buffer.fifo.put(now, segment, place);
         Ok(())
     }
 
     fn dequeue(&mut self, _: Time) -> Option<(Time, Segment)> {
-        self.fifo.pop()
+        self.buffer.fifo.pop()
     }
 
     fn pass(&mut self, _: Time, _: &Segment) {}
 
-    fn is_empty(&self) -> bool {
-        self.fifo.is_empty()
-    }
-
-    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
-        self.dropped.pop_front().map(|segment| (segment, Cause::Full))
-    }
-
-    fn waiting(&self, _: FlowId) -> Load {
-        self.fifo.load()
-    }
-
-    fn capacity(&self, _: FlowId) -> Capacity {
-        self.capacity
-    }
-
-    shared_by_all_flows!();
+    one_buffer!();
 }
 
 #[cfg(test)]

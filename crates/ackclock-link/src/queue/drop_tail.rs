@@ -17,8 +17,8 @@ use ackclock_core::{Config, FlowId, Segment, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, shared_by_all_flows};
+use super::fifo::Buffer;
+use super::{AnyQueue, Per, Place, Queue, QueueConfig, QueueContext, one_buffer};
 use crate::{Capacity, Cause, Load};
 
 /// First in, first out; an arriving packet that does not fit is dropped.
@@ -41,61 +41,30 @@ impl QueueConfig for DropTailConfig {
 /// Queue that serves packets first in, first out, and refuses packets that do not fit.
 #[derive(Debug, Default)]
 pub struct DropTail {
-    fifo: Fifo,
-    capacity: Capacity,
+    buffer: Buffer,
 }
 
 impl DropTail {
     /// Creates an empty queue with this capacity.
     pub fn new(capacity: Capacity) -> Self {
-        Self { capacity, ..Self::default() }
+        Self { buffer: Buffer::new(capacity) }
     }
 }
 
 impl Queue for DropTail {
-    #[inline]
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
-            return Err(Cause::Full);
-        }
-        self.fifo.push(now, segment);
-        Ok(())
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
-            return Err(Cause::Full);
-        }
-        self.fifo.push_front(now, segment);
-        Ok(())
+    #[inline(always)]
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
+        self.buffer.put(now, segment, unqueued, place)
     }
 
     #[inline]
     fn dequeue(&mut self, _: Time) -> Option<(Time, Segment)> {
-        self.fifo.pop()
+        self.buffer.fifo.pop()
     }
 
     fn pass(&mut self, _: Time, _: &Segment) {}
 
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.fifo.is_empty()
-    }
-
-    #[inline]
-    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
-        None
-    }
-
-    fn waiting(&self, _: FlowId) -> Load {
-        self.fifo.load()
-    }
-
-    fn capacity(&self, _: FlowId) -> Capacity {
-        self.capacity
-    }
-
-    shared_by_all_flows!();
+    one_buffer!();
 
     fn any(self) -> AnyQueue {
         AnyQueue::DropTail(self)

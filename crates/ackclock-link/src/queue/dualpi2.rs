@@ -33,7 +33,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{AnyQueue, Choose, Queue, QueueConfig, QueueContext, is_ect, shared_by_all_flows};
+use super::{AnyQueue, Choose, Place, Queue, QueueConfig, QueueContext, is_ect, shared_by_all_flows};
 use crate::{Capacity, Cause, Load};
 
 /// Dual-queue coupled AQM (RFC 9332): a queue with a low delay for L4S traffic beside a classic queue.
@@ -254,35 +254,17 @@ impl DualPi2 {
     fn is_low(segment: &Segment) -> bool {
         segment.ecn == Ecn::Ect1 || segment.ecn == Ecn::Ce
     }
-
-    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
-        self.advance(now);
-        if !self.capacity.admits(self.waiting(segment.flow) + unqueued, segment) {
-            return Err(Cause::Full);
-        }
-        let fifo = if Self::is_low(segment) { &mut self.low } else { &mut self.classic };
-        match place {
-            Place::Back => fifo.push(now, segment),
-            Place::Front => fifo.push_front(now, segment),
-        }
-        Ok(())
-    }
-}
-
-/// End of a queue at which a packet enters.
-#[derive(Clone, Copy)]
-enum Place {
-    Back,
-    Front,
 }
 
 impl Queue for DualPi2 {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.put(now, segment, unqueued, Place::Back)
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.put(now, segment, unqueued, Place::Front)
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
+        self.advance(now);
+        if !self.capacity.admits(self.load() + unqueued, segment) {
+            return Err(Cause::Full);
+        }
+        let fifo = if Self::is_low(segment) { &mut self.low } else { &mut self.classic };
+        fifo.put(now, segment, place);
+        Ok(())
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
@@ -334,7 +316,7 @@ impl Queue for DualPi2 {
         self.classic.remove(choose)
     }
 
-    shared_by_all_flows!(except oldest, remove_oldest);
+    shared_by_all_flows!();
 }
 
 #[cfg(test)]

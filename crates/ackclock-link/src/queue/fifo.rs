@@ -1,10 +1,48 @@
 //! Storage of all queue disciplines: first in, first out, with insertion at the front.
 
+use std::collections::VecDeque;
+
 use ackclock_core::{FlowId, Segment, Time};
 
-use super::Choose;
-use crate::Load;
+use super::{Choose, Place};
 use crate::serial::{Packets, Parted};
+use crate::{Capacity, Cause, Load};
+
+/// Storage of a discipline with one queue: its packets, its capacity, and the packets dropped from it.
+#[derive(Debug, Default)]
+pub(super) struct Buffer {
+    pub(super) fifo: Fifo,
+    pub(super) capacity: Capacity,
+    pub(super) dropped: VecDeque<(Segment, Cause)>,
+}
+
+impl Buffer {
+    pub(super) fn new(capacity: Capacity) -> Self {
+        Self { capacity, ..Self::default() }
+    }
+
+    /// Whether a segment fits, while the load `unqueued` counts against the capacity.
+    #[inline]
+    pub(super) fn admits(&self, segment: &Segment, unqueued: Load) -> bool {
+        self.capacity.admits(self.fifo.load() + unqueued, segment)
+    }
+
+    /// Adds a segment, or refuses it if it does not fit.
+    #[inline(always)]
+    pub(super) fn put(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        unqueued: Load,
+        place: Place,
+    ) -> Result<(), Cause> {
+        if !self.admits(segment, unqueued) {
+            return Err(Cause::Full);
+        }
+        self.fifo.put(now, segment, place);
+        Ok(())
+    }
+}
 
 /// Segments in order of arrival, their arrival times, and their total size.
 #[derive(Debug, Default)]
@@ -14,16 +52,13 @@ pub(super) struct Fifo {
 }
 
 impl Fifo {
-    #[inline]
-    pub(super) fn push(&mut self, now: Time, segment: &Segment) {
+    #[inline(always)]
+    pub(super) fn put(&mut self, now: Time, segment: &Segment, place: Place) {
         self.load += Load::of(segment);
-        self.segments.push(now, segment);
-    }
-
-    /// Inserts a segment before all other segments.
-    pub(super) fn push_front(&mut self, now: Time, segment: &Segment) {
-        self.load += Load::of(segment);
-        self.segments.push_front(now, segment);
+        match place {
+            Place::Back => self.segments.push(now, segment),
+            Place::Front => self.segments.push_front(now, segment),
+        }
     }
 
     #[inline]

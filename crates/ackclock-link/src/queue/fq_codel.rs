@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codel::{Backlog, Control, Settings};
 use super::fifo::Fifo;
-use super::{AnyQueue, Choose, Queue, QueueConfig, QueueContext};
+use super::{AnyQueue, Choose, Place, Queue, QueueConfig, QueueContext};
 use crate::{Capacity, Cause, Load};
 
 /// Flow queueing with controlled delay (RFC 8290).
@@ -155,16 +155,17 @@ impl FqCodel {
             self.old.push_back(index);
         }
     }
+}
 
-    /// Adds a segment to the queue of its flow with `push`, then drops packets from the longest queue until the rest
-    /// fits.
-    fn put(&mut self, segment: &Segment, unqueued: Load, push: impl FnOnce(&mut Fifo)) -> Result<(), Cause> {
+impl Queue for FqCodel {
+    /// Adds a segment to the queue of its flow, then drops packets from the longest queue until the rest fits.
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
         if !self.capacity.admits(unqueued, segment) {
             return Err(Cause::Full);
         }
         let index = self.bucket(segment.flow);
         let bucket = &mut self.buckets[index];
-        push(&mut bucket.fifo);
+        bucket.fifo.put(now, segment, place);
         self.total += Load::of(segment);
         if bucket.list == List::None {
             bucket.list = List::New;
@@ -175,16 +176,6 @@ impl FqCodel {
             self.drop_from_fattest();
         }
         Ok(())
-    }
-}
-
-impl Queue for FqCodel {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.put(segment, unqueued, |fifo| fifo.push(now, segment))
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.put(segment, unqueued, |fifo| fifo.push_front(now, segment))
     }
 
     /// Serves the next packet as in RFC 8290 section 4.2.

@@ -10,6 +10,8 @@ mod drop_tail;
 mod dualpi2;
 mod fifo;
 mod fq_codel;
+#[cfg(test)]
+mod laws;
 mod pie;
 mod red;
 mod separate;
@@ -35,22 +37,25 @@ use crate::{Capacity, Cause, Load};
 
 /// A queue in front of a transmitter, which takes one segment at a time.
 ///
-/// Only [`any`](Self::any) and the methods that [`AgeLimited`] alone implements have default implementations, so that a
-/// queue that wraps another queue cannot forget to forward a method. `shared_by_all_flows!` implements the per-flow methods of a queue that does not distinguish flows,
-/// and the methods of [`AgeLimited`] of a queue with a single `fifo`.
+/// Only [`any`](Self::any), [`enqueue`](Self::enqueue) and the methods that [`AgeLimited`] alone implements have default
+/// implementations, so that a queue that wraps another queue cannot forget to forward a method. `one_buffer!` implements
+/// the methods of a queue that stores all packets in one `buffer`.
 pub trait Queue: Send {
     /// Accepts a segment that found the transmitter busy. The load `unqueued` counts against the capacity but is not in
     /// this queue, for instance a packet in transmission that the link keeps in its buffer.
     ///
     /// # Errors
     /// Returns the cause if the segment is refused.
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause>;
 
-    /// Accepts a segment like [`enqueue`](Self::enqueue), but inserts it before all queued segments of its flow.
+    /// Accepts a segment like [`put`](Self::put), behind all queued segments.
     ///
     /// # Errors
     /// Returns the cause if the segment is refused.
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
+    #[inline(always)]
+    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        self.put(now, segment, unqueued, Place::Back)
+    }
 
     /// Removes and returns the next segment to transmit, with its arrival time; returns `None` if the queue is empty.
     /// [`poll_dropped`](Self::poll_dropped) returns the segments that this call drops.
@@ -114,30 +119,21 @@ pub trait Queue: Send {
     }
 }
 
+/// Place at which a segment enters a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Behind all segments in the queue.
+    Back,
+    /// Before all segments of its flow.
+    Front,
+}
+
 /// Chooses one of the packets of a subqueue by its index.
 pub type Choose<'a> = &'a mut dyn FnMut(&mut dyn Iterator<Item = Segment>) -> Option<usize>;
 
 /// Implements the [`Queue`] methods of a discipline in which all flows share one queue and no state is kept per flow.
 macro_rules! shared_by_all_flows {
     () => {
-        fn remove_oldest(&mut self, _: Time) -> Option<Segment> {
-            self.fifo.pop().map(|(_, segment)| segment)
-        }
-
-        shared_by_all_flows!(except remove_oldest);
-    };
-    (except remove_oldest) => {
-        fn oldest(&self) -> Time {
-            self.fifo.oldest()
-        }
-
-        fn remove(&mut self, _: Time, _: FlowId, choose: crate::queue::Choose<'_>) -> Option<Segment> {
-            self.fifo.remove(choose)
-        }
-
-        shared_by_all_flows!(except oldest, remove_oldest);
-    };
-    (except oldest, remove_oldest) => {
         fn load(&self) -> Load {
             self.waiting(FlowId(0))
         }
@@ -151,6 +147,47 @@ macro_rules! shared_by_all_flows {
         fn forget(&mut self, _: FlowId) {}
     };
 }
+
+/// Implements the [`Queue`] methods of a discipline that stores all packets in one `buffer`.
+macro_rules! one_buffer {
+    () => {
+        fn remove_oldest(&mut self, _: Time) -> Option<Segment> {
+            self.buffer.fifo.pop().map(|(_, segment)| segment)
+        }
+
+        one_buffer!(except remove_oldest);
+    };
+    (except remove_oldest) => {
+        #[inline]
+        fn is_empty(&self) -> bool {
+            self.buffer.fifo.is_empty()
+        }
+
+        #[inline]
+        fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
+            self.buffer.dropped.pop_front()
+        }
+
+        fn oldest(&self) -> Time {
+            self.buffer.fifo.oldest()
+        }
+
+        fn remove(&mut self, _: Time, _: FlowId, choose: crate::queue::Choose<'_>) -> Option<Segment> {
+            self.buffer.fifo.remove(choose)
+        }
+
+        fn waiting(&self, _: FlowId) -> Load {
+            self.buffer.fifo.load()
+        }
+
+        fn capacity(&self, _: FlowId) -> Capacity {
+            self.buffer.capacity
+        }
+
+        crate::queue::shared_by_all_flows!();
+    };
+}
+use one_buffer;
 use shared_by_all_flows;
 
 /// A queue as links store it: a drop-tail queue inline, any other queue behind a pointer. Most links have a drop-tail
@@ -168,8 +205,7 @@ impl Queue for AnyQueue {
             Self::DropTail(queue) => queue,
             Self::Other(queue) => queue,
         } {
-            fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
-            fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
+            fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause>;
             fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
             fn pass(&mut self, now: Time, segment: &Segment);
             fn is_empty(&self) -> bool;

@@ -22,8 +22,8 @@ use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Stream, Tim
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, is_ect, shared_by_all_flows};
+use super::fifo::Buffer;
+use super::{AnyQueue, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
 use crate::{Capacity, Cause, Load};
 
 /// Proportional integral controller enhanced (RFC 8033).
@@ -78,8 +78,7 @@ impl QueueConfig for PieConfig {
 #[derive(Debug)]
 pub struct Pie {
     config: PieConfig,
-    fifo: Fifo,
-    capacity: Capacity,
+    buffer: Buffer,
     stream: Stream,
     probability: f64,
     /// Queueing delay of the last packet that left the queue.
@@ -101,8 +100,7 @@ impl Pie {
         let (burst_left, next_update) = (config.burst, Time::ZERO + config.update);
         Self {
             config,
-            fifo: Fifo::default(),
-            capacity,
+            buffer: Buffer::new(capacity),
             stream,
             probability: 0.0,
             delay: Span::ZERO,
@@ -159,44 +157,34 @@ impl Pie {
         }
         // No packet is dropped while the delay is low, or while at most two packets are queued: this keeps the link
         // busy.
-        let spared = (self.delay_before < half && self.probability < 0.2) || self.fifo.load().packets <= 2;
+        let spared =
+            (self.delay_before < half && self.probability < 0.2) || self.buffer.fifo.load().packets <= 2;
         self.burst_left == Span::ZERO && !spared && self.stream.chance(self.probability)
     }
 }
 
 impl Queue for Pie {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+    /// A segment inserted at the front was queued before, so it is not dropped early.
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
         self.advance(now);
-        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
+        if !self.buffer.admits(segment, unqueued) {
             return Err(Cause::Full);
         }
-        if self.drops_early() {
-            if !(self.config.ecn && is_ect(segment) && self.probability <= MARK_UP_TO) {
+        let mut segment = *segment;
+        if place == Place::Back && self.drops_early() {
+            if !(self.config.ecn && is_ect(&segment) && self.probability <= MARK_UP_TO) {
                 return Err(Cause::Policy);
             }
-            let mut marked = *segment;
-            marked.ecn = Ecn::Ce;
-            self.fifo.push(now, &marked);
-            return Ok(());
+            segment.ecn = Ecn::Ce;
         }
-        self.fifo.push(now, segment);
-        Ok(())
-    }
-
-    /// A segment inserted at the front was queued before, so it is not dropped early.
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.advance(now);
-        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
-            return Err(Cause::Full);
-        }
-        self.fifo.push_front(now, segment);
+        self.buffer.fifo.put(now, &segment, place);
         Ok(())
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
         self.advance(now);
-        let (arrived, segment) = self.fifo.pop()?;
-        self.delay = if self.fifo.is_empty() { Span::ZERO } else { now.since(arrived) };
+        let (arrived, segment) = self.buffer.fifo.pop()?;
+        self.delay = if self.buffer.fifo.is_empty() { Span::ZERO } else { now.since(arrived) };
         Some((arrived, segment))
     }
 
@@ -205,23 +193,7 @@ impl Queue for Pie {
         self.delay = Span::ZERO;
     }
 
-    fn is_empty(&self) -> bool {
-        self.fifo.is_empty()
-    }
-
-    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
-        None
-    }
-
-    fn waiting(&self, _: FlowId) -> Load {
-        self.fifo.load()
-    }
-
-    fn capacity(&self, _: FlowId) -> Capacity {
-        self.capacity
-    }
-
-    shared_by_all_flows!();
+    one_buffer!();
 }
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Size, Span, Strea
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, is_ect, shared_by_all_flows};
+use super::fifo::Buffer;
+use super::{AnyQueue, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
 use crate::{Capacity, Cause, Load};
 
 /// Random early detection (Floyd and Jacobson 1993).
@@ -114,8 +114,7 @@ pub struct Red {
     least: f64,
     most: f64,
     in_bytes: bool,
-    fifo: Fifo,
-    capacity: Capacity,
+    buffer: Buffer,
     stream: Stream,
     /// Average queue length, in packets or bytes.
     average: f64,
@@ -151,8 +150,7 @@ impl Red {
             least,
             most,
             in_bytes,
-            fifo: Fifo::default(),
-            capacity,
+            buffer: Buffer::new(capacity),
             stream,
             average: 0.0,
             since_drop: None,
@@ -214,10 +212,10 @@ impl Red {
 
     /// Decides about an arriving packet; returns the segment that enters the queue, which may be marked.
     fn admit(&mut self, segment: &Segment, unqueued: Load) -> Result<Segment, Cause> {
-        let load = self.fifo.load() + unqueued;
+        let load = self.buffer.fifo.load() + unqueued;
         self.average(load);
         let chosen = self.choose();
-        if !self.capacity.admits(load, segment) {
+        if !self.buffer.capacity.admits(load, segment) {
             return Err(Cause::Full);
         }
         let mut admitted = *segment;
@@ -231,26 +229,20 @@ impl Red {
 }
 
 impl Queue for Red {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
         let admitted = self.admit(segment, unqueued)?;
-        self.fifo.push(now, &admitted);
-        Ok(())
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        let admitted = self.admit(segment, unqueued)?;
-        self.fifo.push_front(now, &admitted);
+        self.buffer.fifo.put(now, &admitted, place);
         Ok(())
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
-        let first = self.fifo.pop()?;
+        let first = self.buffer.fifo.pop()?;
         if let Some(before) = self.departed.replace(now) {
             self.spacings += 1;
             let (old, new) = (self.spacing.as_nanos() as i128, now.since(before).as_nanos() as i128);
             self.spacing = Span::from_nanos((old + (new - old) / i128::from(self.spacings)).max(0) as u64);
         }
-        if self.fifo.is_empty() {
+        if self.buffer.fifo.is_empty() {
             (self.emptied, self.departed) = (Some(now), None);
         }
         Some(first)
@@ -261,31 +253,15 @@ impl Queue for Red {
         self.average(Load::NONE);
     }
 
-    fn is_empty(&self) -> bool {
-        self.fifo.is_empty()
-    }
-
-    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
-        None
-    }
-
     fn remove_oldest(&mut self, now: Time) -> Option<Segment> {
-        let (_, segment) = self.fifo.pop()?;
-        if self.fifo.is_empty() {
+        let (_, segment) = self.buffer.fifo.pop()?;
+        if self.buffer.fifo.is_empty() {
             (self.emptied, self.departed) = (Some(now), None);
         }
         Some(segment)
     }
 
-    fn waiting(&self, _: FlowId) -> Load {
-        self.fifo.load()
-    }
-
-    fn capacity(&self, _: FlowId) -> Capacity {
-        self.capacity
-    }
-
-    shared_by_all_flows!(except remove_oldest);
+    one_buffer!(except remove_oldest);
 }
 
 #[cfg(test)]
@@ -322,6 +298,9 @@ mod tests {
         // empty queue.
         red.pass(ms(60), &packet(3));
         assert!((red.average - 1.25 / 8.0).abs() < 1e-12, "{}", red.average);
+        // The next arrival is only a sample: the average has decayed for the time before.
+        red.pass(ms(60), &packet(4));
+        assert!((red.average - 1.25 / 16.0).abs() < 1e-12, "{}", red.average);
     }
 
     #[test]

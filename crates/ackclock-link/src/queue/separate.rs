@@ -22,7 +22,7 @@ use ackclock_core::{FlowId, Segment, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AnyQueue, Choose, Queue};
+use super::{AnyQueue, Choose, Place, Queue};
 use crate::{Capacity, Cause, Load};
 
 /// Assignment of packets to queues.
@@ -140,16 +140,13 @@ impl Separate {
             self.parts[number as usize] = None;
         }
     }
+}
 
-    /// Adds a segment to the subqueue of its flow with `put`.
-    fn put(
-        &mut self,
-        segment: &Segment,
-        put: impl FnOnce(&mut AnyQueue) -> Result<(), Cause>,
-    ) -> Result<(), Cause> {
+impl Queue for Separate {
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
         let number = self.number(segment.flow);
         let part = self.part(number);
-        put(&mut part.queue)?;
+        part.queue.put(now, segment, unqueued, place)?;
         part.ended = false;
         if !std::mem::replace(&mut part.active, true) {
             part.credit = QUANTUM;
@@ -158,16 +155,6 @@ impl Separate {
         self.held += 1;
         self.collect_dropped(number);
         Ok(())
-    }
-}
-
-impl Queue for Separate {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.put(segment, |queue| queue.enqueue(now, segment, unqueued))
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        self.put(segment, |queue| queue.enqueue_front(now, segment, unqueued))
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {

@@ -29,7 +29,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{AnyQueue, Choose, Per, Queue, QueueConfig, QueueContext};
+use super::{AnyQueue, Choose, Per, Place, Queue, QueueConfig, QueueContext};
 use crate::short_flows::Class;
 use crate::short_flows::{Account, CountsAt, ShortFlows};
 use crate::{Capacity, Cause, Load};
@@ -145,29 +145,6 @@ impl ShortFirst {
         Ok(())
     }
 
-    /// Adds a segment to the queue of its class with `put`.
-    fn put(
-        &mut self,
-        segment: &Segment,
-        class: Class,
-        unqueued: Load,
-        put: impl FnOnce(&mut Fifo),
-    ) -> Result<(), Cause> {
-        self.make_room(class, segment, unqueued)?;
-        let of = self.of(segment.flow);
-        match class {
-            Class::Short => {
-                of.short += 1;
-                put(&mut self.short);
-            }
-            Class::Long => {
-                of.long += 1;
-                put(&mut self.long);
-            }
-        }
-        Ok(())
-    }
-
     /// Whether a packet of a long flow is sent before packets of short flows: long flows are behind their share, and no
     /// packet of the next long flow is queued as short.
     fn is_long_due(&self) -> bool {
@@ -177,16 +154,23 @@ impl ShortFirst {
 }
 
 impl Queue for ShortFirst {
-    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        let class = self.class(now, segment);
-        self.put(segment, class, unqueued, |fifo| fifo.push(now, segment))
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
-        // The segment goes before the flow's queued packets, so it takes the class of these packets.
-        let is_short = self.of(segment.flow).short > 0;
+    fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
+        // A segment at the front goes before the flow's queued packets, so it takes the class of these packets.
+        let is_short = place == Place::Front && self.of(segment.flow).short > 0;
         let class = if is_short { Class::Short } else { self.class(now, segment) };
-        self.put(segment, class, unqueued, |fifo| fifo.push_front(now, segment))
+        self.make_room(class, segment, unqueued)?;
+        let of = self.of(segment.flow);
+        match class {
+            Class::Short => {
+                of.short += 1;
+                self.short.put(now, segment, place);
+            }
+            Class::Long => {
+                of.long += 1;
+                self.long.put(now, segment, place);
+            }
+        }
+        Ok(())
     }
 
     fn dequeue(&mut self, _: Time) -> Option<(Time, Segment)> {
@@ -358,7 +342,7 @@ mod tests {
     fn what_goes_to_the_front_goes_before_the_others_of_its_flow() {
         let mut queue = queue(100, 0.0);
         put(&mut queue, 0, 1..5);
-        queue.enqueue_front(Time::ZERO, &segment(0, 0), Load::NONE).unwrap();
+        queue.put(Time::ZERO, &segment(0, 0), Load::NONE, Place::Front).unwrap();
         assert_eq!(order(&mut queue), [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4)]);
     }
 

@@ -9,7 +9,7 @@ use crate::carried::Carried;
 use crate::in_order::{InOrder, Order};
 use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission};
 use crate::outcomes::Outcomes;
-use crate::queue::{AnyQueue, Queue};
+use crate::queue::{AnyQueue, Place, Queue};
 use crate::{BufferMeaning, Cause, Departures, LinkEvent, LinkView, Load};
 
 use super::flight::Flight;
@@ -278,14 +278,9 @@ impl Stepwise {
         }
     }
 
-    /// Moves a segment into the transmitter, or into the queue if `wait` is set.
+    /// Moves a segment into the transmitter, or into the queue at `place`.
     #[inline(always)]
-    fn put(
-        &mut self,
-        now: Time,
-        segment: &Segment,
-        wait: impl FnOnce(&mut AnyQueue, Load) -> Result<(), Cause>,
-    ) -> Result<(), Cause> {
+    fn put(&mut self, now: Time, segment: &Segment, place: Place) -> Result<(), Cause> {
         self.advance(now);
         self.flows.note(segment.flow);
         let mut begins = self.begins;
@@ -298,7 +293,7 @@ impl Stepwise {
             }
         }
         let unqueued = self.unqueued(segment.flow);
-        let taken = wait(&mut self.queue, unqueued);
+        let taken = self.queue.put(now, segment, unqueued, place);
         self.tell_drops(now);
         self.side_due = self.side_due.min(self.queue.expires());
         if !self.queue.is_empty() {
@@ -311,11 +306,11 @@ impl Stepwise {
 impl Stepwise {
     #[inline]
     pub(super) fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, |queue, unqueued| queue.enqueue(now, segment, unqueued))
+        self.put(now, segment, Place::Back)
     }
 
     pub(super) fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, |queue, unqueued| queue.enqueue_front(now, segment, unqueued))
+        self.put(now, segment, Place::Front)
     }
 
     #[inline]
@@ -473,8 +468,7 @@ mod tests {
 
         delegate! {
             to self.0 {
-                fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
-                fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
+                fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause>;
                 fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
                 fn is_empty(&self) -> bool;
                 fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;

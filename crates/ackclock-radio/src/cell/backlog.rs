@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use ackclock_core::{FlowId, Segment, Time};
-use ackclock_link::queue::{AnyQueue, Queue};
+use ackclock_link::queue::{AnyQueue, Place, Queue};
 use ackclock_link::short_flows::Class;
 use ackclock_link::short_flows::{Account, CountsAt, ShortFlows};
 use ackclock_link::{Capacity, Cause, Load, QueuePlan};
@@ -55,13 +55,6 @@ impl Rules {
     }
 }
 
-/// Position at which a packet is inserted in the queue of its flow.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    Back,
-    Front,
-}
-
 struct FlowQueue {
     user: u32,
     queue: AnyQueue,
@@ -89,16 +82,11 @@ impl FlowQueue {
         place: Place,
         ticket: u64,
     ) -> Result<(), Cause> {
+        self.queue.put(now, segment, unqueued, place)?;
         match place {
-            Place::Back => {
-                self.queue.enqueue(now, segment, unqueued)?;
-                self.tickets.push_back(ticket);
-            }
-            Place::Front => {
-                self.queue.enqueue_front(now, segment, unqueued)?;
-                // A packet at the front gets the lowest ticket, so that the flow keeps its turn.
-                self.tickets.push_front(self.tickets.front().copied().unwrap_or(ticket));
-            }
+            Place::Back => self.tickets.push_back(ticket),
+            // A packet at the front gets the lowest ticket, so that the flow keeps its turn.
+            Place::Front => self.tickets.push_front(self.tickets.front().copied().unwrap_or(ticket)),
         }
         Ok(())
     }

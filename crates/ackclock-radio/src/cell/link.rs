@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
+use ackclock_link::queue::Place;
 use ackclock_link::{AnyLink, Cause, CellChange, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
-use super::backlog::Place;
 use super::{Cell, FULL_PACKET};
 
 impl From<Cell> for AnyLink {

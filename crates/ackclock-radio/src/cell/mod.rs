@@ -66,6 +66,7 @@ use ackclock_core::results::{BlockUse, HarqResult};
 use ackclock_core::{ConfigError, FlowId, Histogram, Segment, Span, Time};
 use ackclock_link::errors::ErrorProcess;
 use ackclock_link::outcomes::Outcomes;
+use ackclock_link::queue::Place;
 use ackclock_link::short_flows::Class;
 use ackclock_link::{
     BufferMeaning, Cause, Departures, Fate, LinkContext, LinkEvent, Load, OutageKind, Repetitions,
@@ -73,7 +74,7 @@ use ackclock_link::{
 
 use crate::scheduler::{Candidate, Scheduler, Service};
 use air::{Air, Carries};
-use backlog::{Backlog, Place, Rules};
+use backlog::{Backlog, Rules};
 use grant::{Grant, grants};
 use member::{Fragment, Member};
 use pull::Pull;

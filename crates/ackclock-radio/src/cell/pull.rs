@@ -2,8 +2,9 @@
 
 use ackclock_core::{Segment, Time};
 use ackclock_link::Load;
+use ackclock_link::queue::Place;
 
-use super::{Cell, Place};
+use super::Cell;
 
 /// Grants to users whose packets are not queued in the cell.
 #[derive(Default)]

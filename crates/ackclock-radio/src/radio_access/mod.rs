@@ -72,7 +72,7 @@ use std::ops::Range;
 use ackclock_core::results::RadioCounts;
 use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
 use ackclock_link::bearer::{Bearer, BearerContext, Change, DedicatedChange, Direction, Handover, Observing};
-use ackclock_link::queue::Queue;
+use ackclock_link::queue::{Place, Queue};
 use ackclock_link::{Cause, CellChange, Departures, LinkEvent, LinkView, Load, OutageKind};
 
 pub use self::air::{AirConfig, AirKind};
@@ -262,16 +262,10 @@ impl RadioAccess {
         }
     }
 
-    fn put(
-        &mut self,
-        now: Time,
-        direction: Direction,
-        flow: FlowId,
-        enqueue: impl FnOnce(&mut Sdus) -> Result<(), Cause>,
-    ) -> Result<(), Cause> {
+    fn put(&mut self, now: Time, direction: Direction, segment: &Segment, place: Place) -> Result<(), Cause> {
         self.advance(now);
-        let (user, channel) = self.place(flow);
-        let taken = self.users[user].put(now, channel, direction, enqueue);
+        let (user, channel) = self.place(segment.flow);
+        let taken = self.users[user].put(now, channel, direction, segment, place);
         self.dues = Default::default();
         self.changes[user] = self.users[user].next_change();
         if let Some((allocation, _)) = &mut self.allocation {
@@ -358,11 +352,11 @@ impl RadioAccess {
 
 impl Bearer for RadioAccess {
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, direction, segment.flow, |sdus| sdus.enqueue(now, segment))
+        self.put(now, direction, segment, Place::Back)
     }
 
     fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, direction, segment.flow, |sdus| sdus.enqueue_front(now, segment))
+        self.put(now, direction, segment, Place::Front)
     }
 
     fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {

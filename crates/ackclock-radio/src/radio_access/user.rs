@@ -1,9 +1,9 @@
 //! User of the bearer: the channels of its classes of service, and the air interfaces that they share.
 
 use ackclock_core::results::RadioCounts;
-use ackclock_core::{ConfigError, FlowId, Rate, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Rate, Segment, Span, Time};
 use ackclock_link::bearer::{BearerContext, DedicatedChange, Direction, Handover, HandoverTo};
-use ackclock_link::queue::AnyQueue;
+use ackclock_link::queue::{AnyQueue, Place};
 use ackclock_link::{Cause, LinkView, Load, OutageKind, QueuePlan, Repetitions};
 
 use super::channel::Channel;
@@ -15,7 +15,7 @@ use super::grants::Grants;
 use super::iub::{Iub, Sent};
 use super::streams::{of_class, of_user};
 use crate::cell::Rank;
-use crate::umts_rlc_am::{Asks, LossCause, Sdus};
+use crate::umts_rlc_am::{Asks, LossCause};
 
 /// A user with its channels. All arrays are indexed by direction.
 pub(super) struct User {
@@ -376,9 +376,10 @@ impl User {
         now: Time,
         channel: usize,
         direction: Direction,
-        enqueue: impl FnOnce(&mut Sdus) -> Result<(), Cause>,
+        segment: &Segment,
+        place: Place,
     ) -> Result<(), Cause> {
-        let taken = enqueue(&mut self.channels[channel].sdus[direction as usize]);
+        let taken = self.channels[channel].sdus[direction as usize].put(now, segment, place);
         // The TTI that starts at this instant may already be full, so transmission starts later.
         self.plan(now + Span::from_nanos(1), channel, direction);
         taken

@@ -6,7 +6,7 @@ use ackclock_core::results::LostBy;
 use ackclock_core::{FlowId, Histogram, Segment, Span, Time};
 use ackclock_link::in_order::InOrder;
 use ackclock_link::outcomes::Outcomes;
-use ackclock_link::queue::{AnyQueue, Queue};
+use ackclock_link::queue::{self, AnyQueue, Queue};
 use ackclock_link::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitions};
 
 use super::loss_cause::LossCause;
@@ -125,15 +125,8 @@ impl Sdus {
     }
 
     /// Accepts an SDU into the buffer, which also holds unacknowledged SDUs.
-    pub(crate) fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        let taken = self.queue.enqueue(now, segment, self.held(segment.flow));
-        self.tell_drops(now);
-        taken
-    }
-
-    /// Puts an SDU back at the front of its flow's queue.
-    pub(crate) fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        let taken = self.queue.enqueue_front(now, segment, self.held(segment.flow));
+    pub(crate) fn put(&mut self, now: Time, segment: &Segment, place: queue::Place) -> Result<(), Cause> {
+        let taken = self.queue.put(now, segment, self.held(segment.flow), place);
         self.tell_drops(now);
         taken
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use ackclock_core::{Config as _, FlowId, Segment, Seq, Span, Streams, Time};
-use ackclock_link::queue::DropTailConfig;
+use ackclock_link::queue::{DropTailConfig, Place};
 use ackclock_link::{Capacity, Cause, DeliveryOrder, LinkEvent, QueuePlan};
 
 use super::*;
@@ -72,7 +72,7 @@ impl Pair {
     /// Adds a packet that fills `pdus` PDUs, with its length indicator, to the buffer of a direction.
     fn put(&mut self, direction: usize, pdus: u16) {
         let packet = Segment::data(FlowId(0), Seq(self.next), pdus * 40 - 1 - 20, 20);
-        self.sdus[direction].enqueue(at(self.now), &packet).unwrap();
+        self.sdus[direction].put(at(self.now), &packet, Place::Back).unwrap();
         self.next += 1;
     }
 

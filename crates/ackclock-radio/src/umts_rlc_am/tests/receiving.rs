@@ -83,7 +83,7 @@ fn a_status_takes_the_place_of_padding_where_it_has_room() {
     for (piggyback, expected) in [(true, &["40 < D0p+ACK1"][..]), (false, &["40 < ACK1", "40 < D0p"])] {
         let mut pair = Pair::new(4, |config| config.status.piggyback = piggyback).down(&[1]).until(40);
         // 20 octets and an indicator leave 18 of 40 behind the indicator of the padding; a STATUS with an ACK takes 3.
-        pair.sdus[1].enqueue(at(40), &Segment::pure_ack(FlowId(0), Seq(0), 20)).unwrap();
+        pair.sdus[1].put(at(40), &Segment::pure_ack(FlowId(0), Seq(0), 20), Place::Back).unwrap();
         let pair = pair.until(50);
         assert_eq!(pair.sent()[1..], *expected);
     }
@@ -93,7 +93,7 @@ fn a_status_takes_the_place_of_padding_where_it_has_room() {
 fn a_status_does_not_take_the_place_of_padding_that_is_too_small() {
     let mut pair = Pair::new(4, |_| {}).down(&[1]).until(40);
     // 37 octets and two indicators leave one octet of 40.
-    pair.sdus[1].enqueue(at(40), &Segment::data(FlowId(0), Seq(0), 17, 20)).unwrap();
+    pair.sdus[1].put(at(40), &Segment::data(FlowId(0), Seq(0), 17, 20), Place::Back).unwrap();
     assert_eq!(pair.until(50).sent()[1..], ["40 < ACK1", "40 < D0p"]);
 }
 
@@ -105,7 +105,7 @@ fn every_second_lost(missing: MissingFormat) -> Pair {
         config.window = 64;
         config.status.missing = missing;
     });
-    pair.sdus[0].enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(0), 123, 20)).unwrap();
+    pair.sdus[0].put(Time::ZERO, &Segment::data(FlowId(0), Seq(0), 123, 20), Place::Back).unwrap();
     pair.lose(0, [0, 2, 4, 6, 8, 10]).until(90)
 }
 
@@ -142,7 +142,7 @@ fn the_shorter_form_fits_padding_that_a_list_does_not() {
         .down(&[24])
         .lose(0, [0, 3, 6, 9, 12, 15, 18, 21])
         .until(40);
-        pair.sdus[1].enqueue(at(40), &Segment::pure_ack(FlowId(0), Seq(0), 20)).unwrap();
+        pair.sdus[1].put(at(40), &Segment::pure_ack(FlowId(0), Seq(0), 20), Place::Back).unwrap();
         let pair = pair.until(50);
         assert_eq!(pair.sent()[24..], expected);
     }

@@ -14,7 +14,7 @@ fn a_packet_takes_the_rest_of_a_pdu_behind_the_end_of_another() {
     // 39 octets and an indicator fill a PDU; 60 and an indicator leave 19 of two for the next packet.
     let mut pair = Pair::new(4, |_| {});
     for bytes in [60u16, 58] {
-        pair.sdus[0].enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(0), bytes - 20, 20)).unwrap();
+        pair.sdus[0].put(Time::ZERO, &Segment::data(FlowId(0), Seq(0), bytes - 20, 20), Place::Back).unwrap();
     }
     // 60 + 1 + 58 + 1 octets are three PDUs.
     assert_eq!(pair.until(40).sent(), ["0 > D0", "0 > D1", "0 > D2p"]);
@@ -23,7 +23,7 @@ fn a_packet_takes_the_rest_of_a_pdu_behind_the_end_of_another() {
 #[test]
 fn the_end_of_a_packet_without_room_for_its_indicator_is_told_in_the_next_pdu() {
     let mut pair = Pair::new(4, |_| {});
-    pair.sdus[0].enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(0), 60, 20)).unwrap();
+    pair.sdus[0].put(Time::ZERO, &Segment::data(FlowId(0), Seq(0), 60, 20), Place::Back).unwrap();
     let pair = pair.lose(0, [2]).until(5000);
     // 80 octets fill two PDUs; the third has only the indicator, without which the packet has no end.
     assert_eq!(pair.sent()[..3], ["0 > D0", "0 > D1", "0 > D2p lost"]);
