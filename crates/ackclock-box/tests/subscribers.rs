@@ -208,6 +208,7 @@ fn a_subscriber_with_only_udp_is_listed_by_its_traffic() {
     let stranger = std::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped();
     let unlisted = [(key(2), MUCH), (key(3), MUCH - 1), (stranger, MUCH)];
     assert_eq!(all.note_unlisted(after(1), &unlisted), [key(2)]);
+    assert!(all.worst(9).iter().all(|one| one.traffic_share.is_none()), "no traffic was counted");
     let totals = |bytes| {
         [
             (key(1), Totals { in_bytes: 3000, in_flow_bytes: 3000 }),

@@ -270,8 +270,6 @@ impl Flow {
             && (is_ack || segment.is_tcp() && segment.flags.intersects(Flags::SYN | Flags::RST))
     }
 
-    /// Returns whether this ACK proves that the mobile has a connection. A SYN-ACK or RST proves nothing, because a
-    /// mobile answers any packet from any sender with a SYN-ACK or RST.
     /// Whether a segment from the mobile is inside the connection's window. A regulator does not see other ACKs, which
     /// pass unchanged: a far ACK number would release the sender for good.
     #[inline]
@@ -284,6 +282,8 @@ impl Flow {
         !has_number || self.numbers.on_ack(segment)
     }
 
+    /// Returns whether this ACK proves that the mobile has a connection. A SYN-ACK or RST proves nothing, because a
+    /// mobile answers any packet from any sender with a SYN-ACK or RST.
     fn is_proven_by(&self, ack: &Segment) -> bool {
         !ack.flags.intersects(Flags::SYN | Flags::RST) && self.statistics.edge_rtt.covers(ack.ack)
     }
@@ -346,6 +346,9 @@ mod tests {
         ack.ack = Seq(1200);
         assert!(table.open(at(4), flow).on_data(&Segment::data(flow, Seq(1100), 100, 40)));
         assert!(table.concerns_regulator(at(5), &ack));
+        // Any RST passes the regulator, because the flow may end with it.
+        (ack.ack, ack.flags) = (Seq(1 << 30), Flags::RST | Flags::ACK);
+        assert!(table.concerns_regulator(at(6), &ack));
     }
 
     fn ack(table: &mut FlowTable, ms: u64, flow: u32, flags: Flags) {

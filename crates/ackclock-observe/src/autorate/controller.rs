@@ -202,6 +202,15 @@ mod tests {
     }
 
     #[test]
+    fn the_rate_falls_by_the_mean_delay_and_not_by_the_last() {
+        let mut controller = steady(1.0);
+        // Half of 160 ms is 60 ms above usual, `usual` rises by 0.06 ms per round trip, and a packet takes 0.12 ms at
+        // 100 Mbit/s. Means of `delta`: 5.7, 10.8 and 15.4 ms, below `late`, so the rate falls least: by 1 %.
+        carry(&mut controller, 200, 3, 1.0, 160);
+        assert!((controller.rate_bps / 99e6 - 1.0).abs() < 1e-9, "{}", controller.rate_bps);
+    }
+
+    #[test]
     fn the_longer_the_delay_the_more_it_falls_and_never_below_its_minimum() {
         let mut controller = steady(1.0);
         carry(&mut controller, 200, 400, 1.0, 640);

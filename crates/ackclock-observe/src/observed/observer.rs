@@ -397,6 +397,28 @@ mod tests {
         assert!(least_ms >= 40.0, "{least_ms} ms");
     }
 
+    #[test]
+    fn a_buffer_of_one_bandwidth_delay_product_is_large_enough() {
+        let flow = FlowId(0);
+        let missed = |capacity| {
+            let (mut observer, mut record) =
+                (Observer::new(Side::Network, None, capacity), Record::new(flow));
+            // A packet every 4 ms, whose ACK comes 40 ms later.
+            for number in 0..200u32 {
+                let now = Time::ZERO + Span::from_millis(4) * u64::from(number);
+                if let Some(acked) = number.checked_sub(9) {
+                    record.on_up(now, &Segment::pure_ack(flow, Seq(1000 * acked), 40));
+                }
+                record.on_down(now, &Segment::data(flow, Seq(1000 * number), 1000, 40));
+                observer.on_record(&record);
+            }
+            observer.packets_missed(Time::ZERO + Span::from_millis(800), flow)
+        };
+        let product = missed(Capacity::Packets(1)).expect("one packet is not enough");
+        assert_eq!(missed(Capacity::Packets(product - 1)), Some(product));
+        assert_eq!(missed(Capacity::Packets(product)), None);
+    }
+
     /// A packet passes every 0.3 ms and is never queued. Every fourth packet has a record, and a new right edge.
     #[test]
     fn idle_time_between_packets_without_records_of_their_own_is_seen() {

@@ -386,6 +386,16 @@ mod tests {
         assert_eq!(user.least_loop(FlowId(2)), ms(55));
     }
 
+    #[test]
+    fn nothing_is_subtracted_from_a_handshake_shorter_than_the_queueing_delay() {
+        let mut user = user();
+        idle_before(&mut user, 100, 60);
+        idle_before(&mut user, 300, 200);
+        // The data was queued for 140 ms, so the handshake of 100 ms was not.
+        user.on_opened(at(310), FlowId(1), ms(100));
+        assert_eq!(user.queueing_delay(at(311)), Some(ms(40)));
+    }
+
     /// Handshakes do not wait as long as the data before them.
     #[test]
     fn many_new_connections_do_not_lower_the_minimum_loop() {

@@ -663,3 +663,38 @@ impl Dedicated {
         self.unused + (all - self.sent as f64).max(0.0) * self.good
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::Streams;
+    use ackclock_link::NoFiles;
+    use serde_json::json;
+
+    use super::*;
+    use crate::umts_rlc_am::{Asks, Payload};
+
+    #[test]
+    fn a_burst_of_lost_pdus_may_begin_and_end_within_a_tti() {
+        let errors = json!({"kind": "gilbert-elliott", "p": 0.5, "r": 0.5});
+        let config: DedicatedConfig =
+            serde_json::from_value(json!({"errors": errors, "errors_by": "pdu"})).unwrap();
+        let context =
+            ErrorContext { streams: &Streams::new(1, 0), name: "air", files: &NoFiles, block: Span::ZERO };
+        let mut air = Dedicated::new(&config, &RlcConfig::default(), context).unwrap();
+        let pdu = Pdu::Lost(Payload::default(), LossCause::Air);
+        let count = air.room;
+        let mut filling = Filling {
+            pdus: vec![pdu; count as usize],
+            runs: vec![Run { channel: 0, pdus: count, asks: Asks::Nothing }],
+            ..Filling::default()
+        };
+        // The state of the channel is drawn for each of the 12 PDUs, so hardly a TTI is lost or arrives as a whole.
+        let mixed = (0..50).filter(|&tti| {
+            air.send(Time::ZERO + config.tti * tti, &mut filling);
+            let arrived = air.pdus.drain(..).count() as u32;
+            air.parts.clear();
+            (1..count).contains(&arrived)
+        });
+        assert!(mixed.count() >= 48);
+    }
+}
