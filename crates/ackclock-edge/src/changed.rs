@@ -191,7 +191,7 @@ impl EdgeConfig {
     ) -> Result<Box<dyn Medium>, ConfigError> {
         let (side, table) = self.link(direction);
         if is_silent(table) {
-            return Ok(Box::new(Silence));
+            return Ok(Box::new(Silence::Paused));
         }
         let under = |error: ConfigError| error.under(side);
         let link = table.config(&LINKS).map_err(under)?;

@@ -64,7 +64,7 @@ impl EdgeConfig {
                 let name = format!("{}/{name}", side(direction));
                 let medium = || config.medium(direction, &name, streams, files);
                 let interrupted: Box<dyn Medium> = match kind {
-                    OutageKind::Silent => Box::new(Silence),
+                    OutageKind::Silent => Box::new(Silence::Paused),
                     OutageKind::Fade => Box::new(Faded(medium()?)),
                 };
                 changes.add(at, direction, Change::Medium(interrupted));

@@ -20,7 +20,7 @@
 //! Unit tests check the probabilities and the estimate by hand. `crates/ackclock-scenario/tests/l4s.rs` checks the delay
 //! of Prague over it.
 
-use ackclock_core::{ConfigError, Ecn, FlowId, Segment, Span, Time};
+use ackclock_core::{ConfigError, Ecn, Segment, Span, Time};
 use ackclock_link::{Departures, LinkView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -183,14 +183,12 @@ impl Regulator for WaitMarker {
     fn poll_output(&mut self, _: Time) -> Option<Output> {
         self.output.pop_front()
     }
-
-    fn close(&mut self, _: Time, _: FlowId) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_core::Seq;
+    use ackclock_core::{FlowId, Seq};
     use ackclock_link::Load;
 
     fn at(millis: u64) -> Time {

@@ -58,5 +58,5 @@ pub use reassembly::DeliveryOrder;
 pub use redraw::Redraw;
 pub use report_wire::ReportWire;
 pub use serial::SerialLink;
-pub use silence::{Faded, Severed, Silence};
+pub use silence::{Faded, Silence};
 pub use variable::VariableConfig;

@@ -5,54 +5,22 @@ use ackclock_core::{Rate, Segment, Span, Time};
 use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::pieces::work_at;
 
-/// A medium of rate zero: a packet in transmission pauses until the medium is replaced.
+/// A medium of rate zero.
 #[derive(Clone, Copy, Debug)]
-pub struct Silence;
-
-impl Medium for Silence {
-    fn transmit(&mut self, _: Time, _: Time, _: &Segment) -> Transmission {
-        Transmission { departs: Time::NEVER, delay: Span::ZERO, fate: Fate::Arrives }
-    }
-
-    fn rate(&self, _: Time) -> Rate {
-        Rate::ZERO
-    }
-
-    fn ready(&mut self, now: Time, _: Found) -> Time {
-        now
-    }
-
-    fn rate_until(&self, _: Time) -> Time {
-        Time::NEVER
-    }
-
-    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
-        Some(work_at(self.rate(from), until.since(from)))
-    }
-
-    fn restart_work(&mut self, _: Time) {}
-
-    fn varies(&self) -> bool {
-        true
-    }
-
-    fn least_delay(&self) -> Span {
-        Span::ZERO
-    }
-
-    fn foreseeable(&self) -> bool {
-        false
-    }
+pub enum Silence {
+    /// A packet in transmission pauses until the medium is replaced.
+    Paused,
+    /// The radio link failed: every packet is lost at once, so that the queue is always empty.
+    Severed,
 }
 
-/// Medium of a failed radio link: the medium loses every packet at once, so the queue is always empty. The medium's
-/// rate is 0.
-#[derive(Clone, Copy, Debug)]
-pub struct Severed;
-
-impl Medium for Severed {
+impl Medium for Silence {
     fn transmit(&mut self, _: Time, start: Time, _: &Segment) -> Transmission {
-        Transmission { departs: start, delay: Span::ZERO, fate: Fate::Lost }
+        let (departs, fate) = match self {
+            Self::Paused => (Time::NEVER, Fate::Arrives),
+            Self::Severed => (start, Fate::Lost),
+        };
+        Transmission { departs, delay: Span::ZERO, fate }
     }
 
     fn rate(&self, _: Time) -> Rate {
@@ -173,9 +141,9 @@ mod tests {
     #[test]
     fn an_outage_keeps_the_packet_in_transmission_and_its_remaining_bits() {
         let mut link = link(800, 0);
-        link.replace_medium(ms(5), Box::new(Silence));
+        link.replace_medium(ms(5), Box::new(Silence::Paused));
         assert_eq!(link.poll_timeout(), None);
-        link.replace_medium(ms(20), Box::new(Silence));
+        link.replace_medium(ms(20), Box::new(Silence::Paused));
         link.replace_medium(ms(100), Box::new(medium(800, 0)));
         assert_eq!(deliveries(&mut link), [ms(105), ms(115)]);
     }
@@ -184,7 +152,7 @@ mod tests {
     fn a_severed_link_loses_what_waits_and_what_comes_and_has_no_capacity() {
         let mut link = link(800, 0);
         // The first packet is half sent when the medium is replaced; its second half leaves at once.
-        link.replace_medium(ms(5), Box::new(Severed));
+        link.replace_medium(ms(5), Box::new(Silence::Severed));
         link.enqueue(ms(6), &Segment::data(FlowId(0), Seq(2), 960, 40)).unwrap();
         assert_eq!(link.waiting(ms(7)).packets, 0);
         link.replace_medium(ms(100), Box::new(medium(800, 0)));

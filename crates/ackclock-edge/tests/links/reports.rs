@@ -158,7 +158,7 @@ fn a_medium_that_takes_the_place_of_another_is_reported() {
     let mut link = unlimited(&json!({"kind": "constant", "rate": "1Mbit/s"}), 1);
     link.want_reports();
     let slower = || Box::new(Constant::new(Rate::from_bps(400_000), ackclock_core::Span::ZERO));
-    link.replace_medium(micros(5_000), Box::new(Silence));
+    link.replace_medium(micros(5_000), Box::new(Silence::Paused));
     link.replace_medium(micros(7_000), slower());
     link.replace_medium(micros(9_000), slower());
     // Pending reports are due.

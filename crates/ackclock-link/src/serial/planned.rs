@@ -81,7 +81,7 @@ impl Planned {
 
     /// Converts the planned link to a step-by-step link; the planned link must not be used afterwards.
     pub(super) fn hand_over(&mut self) -> Stepwise {
-        let medium = std::mem::replace(&mut self.medium, Silence.any());
+        let medium = std::mem::replace(&mut self.medium, Silence::Paused.any());
         let mut queue = DropTail::new(self.capacity);
         let departs = self.next_begins.min(self.free);
         let waiting = std::mem::take(&mut self.waiting);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ackclock_core::Streams;
 use ackclock_edge::{Changed, EdgeConfig};
-use ackclock_link::{Change, Direction, Medium, Severed, Silence};
+use ackclock_link::{Change, Direction, Silence};
 use ackclock_live::control::Outage;
 use serde_json::{Value, json};
 
@@ -44,8 +44,8 @@ impl Shared {
             let any = json!({ "kind": "constant" });
             // The check refuses link kinds that cannot be replaced while they run.
             current.edge.with(name(direction), &any).map_err(|error| error.to_string())?;
-            let stopped: Box<dyn Medium> = if outage.drop { Box::new(Severed) } else { Box::new(Silence) };
-            changes.push((direction, Change::Medium(stopped)));
+            let stopped = if outage.drop { Silence::Severed } else { Silence::Paused };
+            changes.push((direction, Change::Medium(Box::new(stopped))));
         }
         self.install(changes)?;
         for direction in directions {

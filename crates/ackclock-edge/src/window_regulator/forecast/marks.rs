@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Ecn, FlowId, Segment, Span, Time};
+use ackclock_core::{Ecn, Segment, Span, Time};
 use ackclock_link::LinkView;
 
 use super::link_state::LinkState;
@@ -114,13 +114,11 @@ impl Regulator for MarkingForecast {
     fn poll_output(&mut self, _: Time) -> Option<Output> {
         self.output.pop_front()
     }
-
-    fn close(&mut self, _: Time, _: FlowId) {}
 }
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::Seq;
+    use ackclock_core::{FlowId, Seq};
     use ackclock_link::Load;
 
     use super::*;
