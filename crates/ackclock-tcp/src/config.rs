@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cc::bbr::{BbrConfig, LossWindow};
+use crate::cc::copa::CopaConfig;
 use crate::cc::cubic::{CubicConfig, SlowStartEnd};
 use crate::cc::prague::PragueConfig;
 use crate::cc::westwood::WestwoodConfig;
@@ -74,6 +75,8 @@ pub struct SenderConfig {
     pub response: Response,
     /// Options of the cubic sender.
     pub cubic: CubicConfig,
+    /// Options of the copa sender.
+    pub copa: CopaConfig,
     /// Options of the westwood sender.
     pub westwood: WestwoodConfig,
     /// Options of the prague sender.
@@ -123,6 +126,7 @@ impl Default for SenderConfig {
             undo: None,
             response: Response::Rfc4015,
             cubic: CubicConfig::default(),
+            copa: CopaConfig::default(),
             westwood: WestwoodConfig::default(),
             prague: PragueConfig::default(),
             bbr: BbrConfig::default(),
@@ -176,6 +180,7 @@ const ONE_PACKET: Size = Size::Packets(1);
 impl Config for SenderConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.bbr.check().map_err(|error| error.under("bbr"))?;
+        self.copa.check().map_err(|error| error.under("copa"))?;
         self.prague.check().map_err(|error| error.under("prague"))?;
         self.westwood.check().map_err(|error| error.under("westwood"))?;
         self.rto.check().map_err(|error| error.under("rto"))?;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cc::bbr::Bbr;
 use crate::cc::bbr3::Bbr3;
+use crate::cc::copa::Copa;
 use crate::cc::cubic::Cubic;
 use crate::cc::dctcp::Dctcp;
 use crate::cc::held::{Held, MakeControl};
@@ -38,6 +39,7 @@ ackclock_core::registry! {
         "cubic" => Row<CubicRow>,
         "bbr" => Row<BbrRow>,
         "bbr3" => Row<Bbr3Row>,
+        "copa" => Row<CopaRow>,
         "dctcp" => Row<DctcpRow>,
         "prague" => Row<PragueRow>,
     }
@@ -200,6 +202,11 @@ row! {
 row! {
     /// BBR version 3 (draft-ietf-ccwg-bbr, 3 August 2026) with SACK recovery.
     Bbr3Row = Sack, Bbr3
+}
+row! {
+    /// Copa (NSDI 2018) with SACK recovery: keeps a queue of a few packets by its delay, and competes with flows that
+    /// fill the buffer.
+    CopaRow = Sack, Copa
 }
 row! {
     /// DCTCP (RFC 8257) with SACK recovery: reduces the congestion window by the fraction of marked bytes.
@@ -376,6 +383,12 @@ impl BuildControl for Cubic {
 
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(&config.cubic, config.growth, *context)
+    }
+}
+
+impl BuildControl for Copa {
+    fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
+        Self::new(&config.copa, context)
     }
 }
 

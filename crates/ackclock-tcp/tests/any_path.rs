@@ -39,7 +39,9 @@ fn case() -> impl Strategy<Value = Case> {
         if stack == "rfc" {
             options["loss_window"] = format!("{loss_window}p").into();
             let adapts = threshold.is_string();
-            if !adapts || ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "dctcp", "prague"].contains(&kind)
+            if !adapts
+                || ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "copa", "dctcp", "prague"]
+                    .contains(&kind)
             {
                 options["dup_thresh"] = threshold;
                 limited = if adapts { "off" } else { limited };

@@ -4,6 +4,7 @@ use ackclock_core::{Rate, Span, Time};
 use ackclock_tcp::Stack;
 use ackclock_tcp::cc::bbr::{Bbr, BbrConfig};
 use ackclock_tcp::cc::bbr3::Bbr3;
+use ackclock_tcp::cc::copa::{Copa, CopaConfig};
 use ackclock_tcp::cc::cubic::{Cubic, CubicConfig, SlowStartEnd};
 use ackclock_tcp::cc::dctcp::Dctcp;
 use ackclock_tcp::cc::prague::{Prague, PragueConfig};
@@ -43,6 +44,7 @@ const CONTROLLERS: &[(&str, Build)] = &[
         let options = Stack::Linux.defaults();
         Box::new(Cubic::new(&options.cubic, options.growth, CcContext { stack: Stack::Linux, ..context }))
     }),
+    ("copa", |context| Box::new(Copa::new(&CopaConfig::default(), &context))),
     ("dctcp", |context| Box::new(Dctcp::new(&context, Halves::Flight, Growth::Acks))),
     ("prague", |context| Box::new(Prague::new(&PragueConfig::default(), &context))),
     ("bbr", |context| Box::new(Bbr::new(&BbrConfig::default(), context))),

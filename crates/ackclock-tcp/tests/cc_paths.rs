@@ -31,14 +31,42 @@ impl Path {
 struct Outcome {
     /// Fraction of the capacity delivered, including headers.
     utilisation: f64,
+    /// The same of each flow.
+    shares: Vec<f64>,
     /// Mean queueing delay.
     queueing: Span,
 }
 
-struct Run {
-    path: Path,
+/// Ends of a flow.
+struct Flow {
     sender: Box<dyn Sender>,
     receiver: Receiver,
+}
+
+impl Flow {
+    fn new(options: &Value, id: FlowId) -> Self {
+        let row = SENDERS.resolve(options).expect("a row of the table");
+        let params = FlowParams {
+            max_window: Size::Packets(20_000),
+            initial_window: Size::Packets(10),
+            ..FlowParams::new(id)
+        };
+        let mut sender = row.build(params).expect("the packet has room for data");
+        sender.supply(Supply::Endless);
+        let config = ReceiverConfig {
+            max_window: 20_000 * 960,
+            sack: row.uses_sack(),
+            timestamps: true,
+            ..ReceiverConfig::default()
+        };
+        Self { sender, receiver: Receiver::new(config, id) }
+    }
+}
+
+/// Flows that share a path.
+struct Run {
+    path: Path,
+    flows: Vec<Flow>,
     now: Time,
     /// Departure time of each packet in the queue or in transmission.
     departures: VecDeque<Time>,
@@ -50,25 +78,10 @@ struct Run {
 }
 
 impl Run {
-    fn new(options: &Value, path: Path) -> Self {
-        let row = SENDERS.resolve(options).expect("a row of the table");
-        let params = FlowParams {
-            max_window: Size::Packets(20_000),
-            initial_window: Size::Packets(10),
-            ..FlowParams::new(FlowId(0))
-        };
-        let mut sender = row.build(params).expect("the packet has room for data");
-        sender.supply(Supply::Endless);
-        let config = ReceiverConfig {
-            max_window: 20_000 * 960,
-            sack: row.uses_sack(),
-            timestamps: true,
-            ..ReceiverConfig::default()
-        };
+    fn new(options: &[Value], path: Path) -> Self {
         Self {
             path,
-            sender,
-            receiver: Receiver::new(config, FlowId(0)),
+            flows: (0..).zip(options).map(|(id, options)| Flow::new(options, FlowId(id))).collect(),
             now: Time::ZERO,
             departures: VecDeque::new(),
             to_receiver: VecDeque::new(),
@@ -79,64 +92,85 @@ impl Run {
         }
     }
 
+    /// Bytes with headers that the receiver of each flow has got.
+    fn delivered(&self) -> Vec<u64> {
+        self.flows.iter().map(|flow| flow.receiver.delivered_wire_bytes()).collect()
+    }
+
     fn run_until(&mut self, until: Time) {
         loop {
             self.send();
             let data = self.to_receiver.front().map(|(at, _)| *at);
             let ack = self.to_sender.front().map(|(at, _)| *at);
-            let next = [data, ack, self.sender.poll_timeout(), self.receiver.poll_timeout()]
-                .into_iter()
-                .flatten()
-                .min();
+            let timers =
+                self.flows.iter().flat_map(|flow| [flow.sender.poll_timeout(), flow.receiver.poll_timeout()]);
+            let next = [data, ack].into_iter().chain(timers).flatten().min();
             let Some(next) = next.filter(|&next| next <= until) else { break };
             self.now = self.now.max(next);
             let back = self.now + self.path.round_trip / 2;
             let acks = &mut self.to_sender;
             if data == Some(next) {
                 let (_, segment) = self.to_receiver.pop_front().expect("it is due");
-                self.receiver.on_segment(self.now, &segment, &mut |ack| acks.push_back((back, *ack)));
+                let receiver = &mut self.flows[segment.flow.index()].receiver;
+                receiver.on_segment(self.now, &segment, &mut |ack| acks.push_back((back, *ack)));
             } else if ack == Some(next) {
                 let (_, segment) = acks.pop_front().expect("it is due");
-                self.sender.on_segment(self.now, &segment);
+                self.flows[segment.flow.index()].sender.on_segment(self.now, &segment);
             } else {
-                self.sender.on_timeout(self.now);
-                self.receiver.on_timeout(self.now, &mut |ack| acks.push_back((back, *ack)));
+                for Flow { sender, receiver } in &mut self.flows {
+                    sender.on_timeout(self.now);
+                    receiver.on_timeout(self.now, &mut |ack| acks.push_back((back, *ack)));
+                }
             }
         }
     }
 
     fn send(&mut self) {
-        while let Some(segment) = self.sender.poll_segment(self.now) {
-            while self.departures.front().is_some_and(|&at| at <= self.now) {
-                self.departures.pop_front();
+        for index in 0..self.flows.len() {
+            while let Some(segment) = self.flows[index].sender.poll_segment(self.now) {
+                self.pass(segment);
             }
-            self.arrivals += 1;
-            if self.departures.len() > self.path.buffer {
-                continue;
-            }
-            let free = self.departures.back().copied().unwrap_or(self.now);
-            let departs = free + self.path.rate.time_for(segment.wire_bytes().into());
-            self.departures.push_back(departs);
-            self.waited += free.since(self.now);
-            self.carried += 1;
-            if self.path.loss_every == 0 || !self.arrivals.is_multiple_of(self.path.loss_every) {
-                self.to_receiver.push_back((departs + self.path.round_trip / 2, segment));
-            }
+        }
+    }
+
+    /// Passes a segment to the bottleneck.
+    fn pass(&mut self, segment: Segment) {
+        while self.departures.front().is_some_and(|&at| at <= self.now) {
+            self.departures.pop_front();
+        }
+        self.arrivals += 1;
+        if self.departures.len() > self.path.buffer {
+            return;
+        }
+        let free = self.departures.back().copied().unwrap_or(self.now);
+        let departs = free + self.path.rate.time_for(segment.wire_bytes().into());
+        self.departures.push_back(departs);
+        self.waited += free.since(self.now);
+        self.carried += 1;
+        if self.path.loss_every == 0 || !self.arrivals.is_multiple_of(self.path.loss_every) {
+            self.to_receiver.push_back((departs + self.path.round_trip / 2, segment));
         }
     }
 }
 
 /// Runs `name` over `path` for `length` after a start-up of `skip`.
 fn outcome(name: &str, path: Path, skip: u64, length: u64) -> Outcome {
-    let mut run = Run::new(&json!(name), path);
+    outcome_of(&[json!(name)], path, skip, length)
+}
+
+/// Runs senders side by side over `path` for `length` after a start-up of `skip`.
+fn outcome_of(options: &[Value], path: Path, skip: u64, length: u64) -> Outcome {
+    let mut run = Run::new(options, path);
     run.run_until(Time::ZERO + Span::from_secs(skip));
-    let (delivered, waited, carried) = (run.receiver.delivered_wire_bytes(), run.waited, run.carried);
+    let (before, waited, carried) = (run.delivered(), run.waited, run.carried);
     run.run_until(Time::ZERO + Span::from_secs(skip + length));
     let capacity = path.rate.bytes_in(Span::from_secs(length)) as f64;
-    let packets = run.carried - carried;
+    let share = |(after, before): (u64, u64)| (after - before) as f64 / capacity;
+    let shares: Vec<f64> = run.delivered().into_iter().zip(before).map(share).collect();
     Outcome {
-        utilisation: (run.receiver.delivered_wire_bytes() - delivered) as f64 / capacity,
-        queueing: run.waited.saturating_sub(waited) / packets.max(1),
+        utilisation: shares.iter().sum(),
+        shares,
+        queueing: run.waited.saturating_sub(waited) / (run.carried - carried).max(1),
     }
 }
 
@@ -227,10 +261,44 @@ fn one_loss_in_a_thousand_halves_what_reno_gets_and_westwood_fills_the_link() {
 fn where_nothing_overtakes_no_echo_proves_a_reduction_to_be_for_nothing() {
     let path = Path { rate: Rate::from_bps(4_000_000), loss_every: 97, ..long_path(0.0) };
     for kind in ["bbr", "cubic"] {
-        let mut run = Run::new(&json!({ "kind": kind, "stack": "linux" }), Path { buffer: 20, ..path });
+        let mut run = Run::new(&[json!({ "kind": kind, "stack": "linux" })], Path { buffer: 20, ..path });
         run.run_until(Time::ZERO + Span::from_secs(60));
-        let stats = run.sender.stats();
+        let stats = run.flows[0].sender.stats();
         assert!(stats.fast_retransmits > 20, "{kind}: {}", stats.fast_retransmits);
         assert_eq!(stats.spurious_fast_retransmits, Some(0), "{kind}");
     }
+}
+
+/// 48 Mbit/s and 40 ms: 240 packets of bandwidth-delay product.
+fn fast_path(buffer: usize) -> Path {
+    Path { rate: Rate::from_bps(48_000_000), round_trip: Span::from_millis(40), buffer, loss_every: 0 }
+}
+
+/// Copa with the round-trip time of each segment.
+fn copa(delta: f64) -> Value {
+    json!({ "kind": "copa", "stack": "linux", "copa": { "delta": delta } })
+}
+
+/// Section 3 of the paper: the queue of n flows oscillates between 0 and 2.5 n/δ packets.
+#[test]
+fn copa_keeps_the_queue_that_its_authors_state() {
+    for (flows, delta, expected) in [(1, 0.1, 12.5), (1, 0.05, 25.0), (4, 0.5, 10.0), (10, 0.5, 25.0)] {
+        let outcome = outcome_of(&vec![copa(delta); flows], fast_path(2000), 20, 30);
+        // A packet takes 1/6 ms.
+        let packets = 6.0 * outcome.queueing.as_millis_f64();
+        assert!((packets / expected - 1.0).abs() < 0.25, "{flows} {delta}: {packets}");
+        assert!(outcome.utilisation > 0.97, "{flows} {delta}: {}", outcome.utilisation);
+        let most = outcome.shares.iter().copied().fold(0.0, f64::max);
+        assert!(most < 1.2 / flows as f64, "{flows} {delta}: {:?}", outcome.shares);
+    }
+}
+
+#[test]
+fn copa_competes_with_a_flow_that_fills_the_buffer() {
+    let cubic = json!({ "kind": "cubic", "stack": "linux" });
+    let alone = json!({ "kind": "copa", "stack": "linux", "copa": { "competitive": "off" } });
+    let [with, without] =
+        [copa(0.5), alone].map(|copa| outcome_of(&[copa, cubic.clone()], fast_path(480), 20, 60).shares[0]);
+    assert!((0.33..0.67).contains(&with), "{with}");
+    assert!(without < 0.1, "{without}");
 }

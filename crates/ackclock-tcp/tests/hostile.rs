@@ -56,7 +56,8 @@ fn config() -> impl Strategy<Value = Value> {
                 return in_linux(kind, ecn);
             }
             let adapts = limited == "off"
-                && ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "dctcp", "prague"].contains(&kind);
+                && ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "copa", "dctcp", "prague"]
+                    .contains(&kind);
             let threshold = if guard == "on" { json!("careful") } else { json!("aggressive") };
             json!({
                 "kind": kind, "recover_guard": guard, "limited_transmit": limited, "ecn": ecn,

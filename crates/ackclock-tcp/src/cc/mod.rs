@@ -6,6 +6,7 @@
 pub mod bbr;
 pub mod bbr3;
 mod bictcp;
+pub mod copa;
 pub mod cubic;
 pub mod dctcp;
 pub mod held;
