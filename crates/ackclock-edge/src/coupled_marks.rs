@@ -1,6 +1,6 @@
 //! Marks for scalable and classic senders that share a queue, with coupled probabilities (RFC 9332 section 2.1).
 
-/// Coupling factor between scalable and classic signals (RFC 9332 section 4.1).
+/// Coupling factor between scalable and classic signals (RFC 9332 section 2.5.1).
 const COUPLING: f64 = 2.0;
 
 /// Selects the packets that carry a signal, at equal distances.

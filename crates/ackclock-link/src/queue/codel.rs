@@ -1,7 +1,7 @@
 //! # CoDel
 //!
 //! ## Source
-//! Source: RFC 8289 (Nichols, Jacobson, McGregor and Iyengar 2018), section 5.
+//! RFC 8289 (Nichols, Jacobson, McGregor and Iyengar 2018), section 5.
 //!
 //! ## What it does
 //! Measures each packet's queueing delay. If the queueing delay stays above a target (5 ms) for an interval (100 ms),
@@ -9,11 +9,11 @@
 //! below the target. With `ecn` an ECN-capable packet is marked instead of dropped.
 //!
 //! ## Differences from the source
-//! CoDel never drops while the queue has less than an MTU; here the MTU is the largest packet seen so far. Marking
-//! follows the Linux implementation by the authors: a marked packet counts as dropped in the control law and is sent.
+//! CoDel never drops while at most an MTU is queued; here the MTU is the largest packet seen so far, as in Linux. The
+//! pseudocode does not mark. Marking follows the Linux implementation by the authors: a marked packet counts as dropped in the control law and is sent.
 //!
 //! ## Validation
-//! Unit tests compare drop times worked out by hand from the control law.
+//! Each line of sections 5.4 to 5.6 was compared with the code. Unit tests compare drop times worked out by hand from the control law.
 
 use std::collections::VecDeque;
 

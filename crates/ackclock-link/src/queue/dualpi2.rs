@@ -1,7 +1,7 @@
 //! # DualPI2
 //!
 //! ## Source
-//! Source: RFC 9332 (De Schepper, Briscoe and White 2023), sections 2.4 and 2.5, and appendices A.1 (the AQM) and A.2
+//! RFC 9332 (De Schepper, Briscoe and White 2023), sections 2.4 and 2.5, and appendices A.1 (the AQM) and A.2
 //! (overload). The classification is that of RFC 9331 section 5.1.
 //!
 //! ## What it does
@@ -15,15 +15,16 @@
 //! are not marked.
 //!
 //! ## Differences from the source
-//! Only quotations of the pseudocode were at hand; the rules were compared one by one with three programs that follow
-//! it: ns-3's DualPi2 (the L4S over Wi-Fi branch), the queue of picoquic's simulator, and a Go port of the overload code.
+//! - The appendix recommends weighted round robin; ours keeps the classic share by bytes, which is counted only while
+//!   packets of both queues are queued, as in the Linux implementation that the appendix describes.
+//! - A packet must fit into `buffer`; the appendix admits a packet that exceeds the limit by less than an MTU.
+//! - Updates happen at multiples of the update time from the start of the run, so polling does not affect them.
 //!
-//! The appendix leaves the scheduler open; ours keeps the classic share by bytes. Updates happen at multiples of the
-//! update time from the start of the run, so polling does not affect them. Decisions are not random: a probability is
-//! added up, and each whole number reached selects a packet (`recur` of the appendix).
+//! As in the appendix, decisions are not random: a probability is added up, and each whole number reached selects a
+//! packet (`recur`).
 //!
 //! ## Validation
-//! Unit tests check a step of the controller, both probabilities, the ramp, overload and the order of service by hand.
+//! Each line of figures 2 to 8 was compared with the code. Unit tests check a step of the controller, both probabilities, the ramp, overload and the order of service by hand.
 //! `crates/ackclock-scenario/tests/l4s.rs` compares Prague with CUBIC over this queue.
 
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! # FQ-CoDel
 //!
 //! ## Source
-//! Source: RFC 8290 (Høiland-Jørgensen, McKenney, Täht, Gettys and Dumazet 2018), section 4.
+//! RFC 8290 (Høiland-Jørgensen, McKenney, Täht, Gettys and Dumazet 2018), section 4.
 //!
 //! ## What it does
 //! Flows are hashed into 1024 queues, each with its own CoDel. The queues are served by deficit round robin with a
@@ -11,10 +11,11 @@
 //!
 //! ## Differences from the source
 //! The hash is calculated from the flow's number and the run's seed. On overload packets are dropped one at a time, as
-//! many as needed, instead of a batch. CoDel's exemption of the last packet applies to each queue separately.
+//! many as needed, instead of half of the queue, at most 64. A queue whose credit is exactly used up ends its turn, as in
+//! Linux; the text says a negative credit. There is no CE threshold. CoDel's exemption of the last packet applies to each queue separately.
 //!
 //! ## Validation
-//! Unit tests check the order of service worked out by hand, the shares of flows, and drops from the longest queue.
+//! Sections 4.1, 4.2 and 5.2 were compared with the code. Unit tests check the order of service worked out by hand, the shares of flows, and drops from the longest queue.
 
 use std::collections::VecDeque;
 

@@ -9,13 +9,14 @@
 //! other mark does while data of before the reduction is in flight. Growth and the reaction to losses are Reno's.
 //!
 //! ## Differences from the source
-//! Only quotations of the text were at hand, in ns-3, INET and PyTCP; the rules were compared with these one by one.
-//!
-//! Marks leave at least two segments, as in Linux. A window of data ends when the bytes in flight at its start have been delivered. With `ecn = "accurate"` the marked
-//! fraction comes from the counters of AccECN.
+//! - Bytes count when they are delivered, also by SACK. The source counts the cumulative ACK only, so a hole in the
+//!   data makes its rounds longer.
+//! - Marks leave at least two segments, as in Linux.
+//! - SYN, SYN-ACK and RST are not ECN-capable; section 3.6 recommends that they are.
+//! - With `ecn = "accurate"` the marked fraction comes from the counters of AccECN.
 //!
 //! ## Validation
-//! Unit tests check reductions by hand. In `crates/ackclock-scenario/tests/l4s.rs` a flow gets the same goodput with both
+//! Sections 3.2 to 3.6 were compared with the code. Unit tests check reductions by hand. In `crates/ackclock-scenario/tests/l4s.rs` a flow gets the same goodput with both
 //! kinds of feedback.
 
 use ackclock_core::{Span, Time};
