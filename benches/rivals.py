@@ -27,6 +27,8 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.transforms import Bbox
 from standings import Bounds
 
 from ackclock.models import bound
@@ -103,12 +105,18 @@ class Rival:
     shaper: bool = False
     flow: str = ""
 
+    def fits(self, link: "Link") -> bool:
+        """Whether it can stand at a link: the preset of a radio has no keys for one behind a shaper."""
+        return link.file is not None or not self.shaper
 
+
+MARKS = 'regulator = { kind = "forecast", act = "mark" }'
 CUBIC, ECN = '"cubic"', '{ kind = "cubic", ecn = "on" }'
 RIVALS = (
     Rival("CUBIC", CUBIC),
     Rival("BBR", '"bbr"'),
     Rival("BBRv3", '"bbr3"'),
+    Rival("Copa", '"copa"'),
     Rival("CUBIC, CoDel", CUBIC, 'queue = "codel"'),
     Rival("CUBIC, FQ-CoDel", CUBIC, 'queue = "fq-codel"'),
     Rival("CUBIC, CAKE", CUBIC, 'queue = "cake"'),
@@ -120,10 +128,10 @@ RIVALS = (
     Rival("BBRv3, Zhuge", '"bbr3"', 'regulator = "zhuge"'),
     Rival("CUBIC, Ack Regulator 50p", CUBIC, 'regulator = "ack-regulator"', "50p"),
     Rival("CUBIC, wrd 50p", CUBIC, 'regulator = "wrd"', "50p"),
+    Rival("Prague, marks of forecast", '"prague"', MARKS),
     Rival("CUBIC, forecast", CUBIC, 'regulator = "forecast"'),
 )
 HIDDEN = 'headers = "encrypted"\nacks = { kind = "delayed", count = 10, timeout = "25ms" }'
-MARKS = 'regulator = { kind = "forecast", act = "mark" }'
 QUIC = (
     Rival("nothing", CUBIC, flow=HIDDEN),
     Rival("`forecast` by windows, which cannot act", CUBIC, 'regulator = "forecast"', flow=HIDDEN),
@@ -208,14 +216,14 @@ Results = dict[Cell, dict[Rival, dict[str, Any]]]
 
 def measured(command: str, cells: Sequence[Cell], rivals: Sequence[Rival], jobs: int) -> Results:
     """Results of all rivals in all cells, with the share of the capacity or, where that is not known, of the most."""
-    asked = list(product(cells, rivals))
+    asked = [(cell, rival) for cell, rival in product(cells, rivals) if rival.fits(cell.link)]
     found: Results = {}
     with bar("runs") as progress, ThreadPoolExecutor(jobs) as pool:
         results = pool.map(lambda one: run(command, *one), asked)
-        for number, (one, result) in enumerate(zip(asked, results, strict=True)):
+        for done, (one, result) in enumerate(zip(asked, results, strict=True)):
             found.setdefault(one[0], {})[one[1]] = result
             if progress is not None:
-                progress(number + 1, len(asked))
+                progress(done + 1, len(asked))
     for cell, there in found.items():
         most = cell.link.capacity_bits(cell.start) or max(result["bits"] for result in there.values())
         for result in there.values():
@@ -224,18 +232,35 @@ def measured(command: str, cells: Sequence[Cell], rivals: Sequence[Rival], jobs:
 
 
 def over_links(found: Results, value: Callable[[Cell], float | None]) -> tuple[float, float]:
-    """Mean of a value over links, and half of its interval: the links count, not the runs over them."""
+    """Mean of a value over links, and half of its interval: the links count, not the runs over them.
+
+    Cells without the value count nothing.
+    """
     means: dict[Link, list[float]] = {}
     for cell in found:
-        if (number := value(cell)) is not None:
-            means.setdefault(cell.link, []).append(number)
+        if (one := value(cell)) is not None:
+            means.setdefault(cell.link, []).append(one)
     each = [fmean(numbers) for numbers in means.values()]
     return (fmean(each), half_interval(each, CONFIDENCE) or 0.0) if len(each) > 1 else (math.nan, math.nan)
 
 
-def rank(found: Results, cell: Cell, rival: Rival) -> int:
-    """Rank of a rival in a cell by power: the share of the capacity over the delay."""
+def number(found: Results, cell: Cell, rival: Rival, key: str) -> float | None:
+    """A number of a rival in a cell; None if it was not run there."""
+    result = found[cell].get(rival)
+    return None if result is None else float(result[key])
+
+
+def logarithm(found: Results, cell: Cell, rival: Rival) -> float | None:
+    """Logarithm of the delay of a rival in a cell; None if it was not run there."""
+    delay = number(found, cell, rival, "delay")
+    return None if delay is None else math.log(delay)
+
+
+def rank(found: Results, cell: Cell, rival: Rival) -> int | None:
+    """Rank of a rival in a cell by power: the share of the capacity over the delay; None if it was not run there."""
     there = found[cell]
+    if rival not in there:
+        return None
     return 1 + sum(power(other) > power(there[rival]) for other in there.values())
 
 
@@ -248,15 +273,16 @@ def table(rivals: Sequence[Rival], found: Results, bounds: Bounds | None) -> str
     """Markdown: share of the capacity, delay, the delay against the limit, pages and rank; best rank first."""
     rows = []
     for rival in rivals:
-        used, used_half = over_links(found, lambda cell, rival=rival: found[cell][rival]["used"])
+        used, used_half = over_links(found, lambda cell, rival=rival: number(found, cell, rival, "used"))
         ranked, rank_half = over_links(found, lambda cell, rival=rival: rank(found, cell, rival))
-        delay = median(there[rival]["delay"] for there in found.values())
+        ran = {cell: there[rival] for cell, there in found.items() if rival in there}
+        delay = median(result["delay"] for result in ran.values())
         row = f"| {rival.name} | {used:.0f} ± {used_half:.0f} | {delay:.0f} |"
         if bounds is not None:
-            times = [one for cell in found if (one := over_limit(bounds, cell, found[cell][rival])) is not None]
+            times = [one for cell, result in ran.items() if (one := over_limit(bounds, cell, result)) is not None]
             row += " - |" if rival.shaper or not times else f" {median(times):.1f} |"
         # Where no page has arrived, it took longer than the run.
-        pages = [there[rival]["page"] or DURATION_S * 1e3 for cell, there in found.items() if cell.load == "pages"]
+        pages = [result["page"] or DURATION_S * 1e3 for cell, result in ran.items() if cell.load == "pages"]
         if pages:
             row += f" {median(pages) / 1e3:.1f} |"
         rows.append((ranked, f"{row} {ranked:.1f} ± {rank_half:.1f} |"))
@@ -283,11 +309,13 @@ def paired(rivals: Sequence[Rival], found: Results, own: Rival) -> str:
     rows = []
     for rival in (one for one in rivals if one != own):
 
-        def log(cell: Cell, rival: Rival = rival) -> float:
-            return math.log(found[cell][rival]["delay"] / found[cell][own]["delay"])
+        def log(cell: Cell, rival: Rival = rival) -> float | None:
+            theirs, ours = logarithm(found, cell, rival), logarithm(found, cell, own)
+            return None if theirs is None or ours is None else theirs - ours
 
-        def points(cell: Cell, rival: Rival = rival) -> float:
-            return float(found[cell][rival]["used"] - found[cell][own]["used"])
+        def points(cell: Cell, rival: Rival = rival) -> float | None:
+            theirs, ours = number(found, cell, rival, "used"), number(found, cell, own, "used")
+            return None if theirs is None or ours is None else theirs - ours
 
         (mean, half), (more, more_half) = over_links(found, log), over_links(found, points)
         ends = f"{math.exp(mean - half):.2f} to {math.exp(mean + half):.2f}"
@@ -310,16 +338,14 @@ def picture(rivals: Sequence[Rival], found: Results) -> None:
     """Link used against delay, one point for each rival: means over links, with intervals of the share."""
     plt.rcParams["svg.hashsalt"] = "rivals"
     figure, axes = plt.subplots(figsize=(8, 5))
-    points = []
+    points, labels = [], []
     for rival in rivals:
-        used, half = over_links(found, lambda cell, rival=rival: found[cell][rival]["used"])
-        log, _ = over_links(found, lambda cell, rival=rival: math.log(found[cell][rival]["delay"]))
+        used, half = over_links(found, lambda cell, rival=rival: number(found, cell, rival, "used"))
+        log, _ = over_links(found, lambda cell, rival=rival: logarithm(found, cell, rival))
         points.append((math.exp(log), used))
         colour = "#c0392b" if any(word in rival.name for word in OURS) else "#2c3e50"
         axes.errorbar(math.exp(log), used, yerr=half, fmt="o", color=colour, ecolor="#d0d0d0", elinewidth=1)
-        near = any(abs(log - math.log(x)) < 0.9 and abs(used - y) < 6 for x, y in points[:-1])
-        place = (6, -10) if near else (6, 3)
-        axes.annotate(rival.name, points[-1], xytext=place, textcoords="offset points", fontsize=8, color=colour)
+        labels.append((rival.name, colour))
     best = [one for one in points if not any(x <= one[0] and y >= one[1] and (x, y) != one for x, y in points)]
     axes.plot(*zip(*sorted(best), strict=True), color="#c0392b", linewidth=1, alpha=0.4, zorder=0)
     axes.set_xscale("log")
@@ -329,7 +355,27 @@ def picture(rivals: Sequence[Rival], found: Results) -> None:
     axes.set_ylabel("link used, % (mean of the links, with its 95 % interval)")
     axes.grid(alpha=0.3)
     figure.tight_layout()
+    name_points(axes, points, labels)
     figure.savefig(PICTURE, metadata={"Date": None})
+
+
+# Offsets of a label from its point, points, and the side at which it begins.
+PLACES = ((6, 3, "left"), (6, -10, "left"), (-6, 3, "right"), (-6, -10, "right"), (6, -20, "left"), (-6, -20, "right"))
+
+
+def name_points(axes: Axes, points: Sequence[tuple[float, float]], labels: Sequence[tuple[str, str]]) -> None:
+    """Writes the name of each point where it covers no other point and no other name, if there is such a place."""
+    taken = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in axes.transData.transform(points)]
+    for point, (name, colour) in zip(points, labels, strict=True):
+        for x, y, side in PLACES:
+            text = axes.annotate(
+                name, point, xytext=(x, y), textcoords="offset points", ha=side, fontsize=8, color=colour
+            )
+            box = text.get_window_extent()
+            if not any(box.overlaps(other) for other in taken) or (x, y, side) == PLACES[-1]:
+                taken.append(box)
+                break
+            text.remove()
 
 
 def all_links(command: str) -> list[Link]:
