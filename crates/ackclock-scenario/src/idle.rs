@@ -7,8 +7,9 @@ use ackclock_core::{Component, ConfigError};
 use ackclock_tcp::{SenderRow, why_idle};
 use serde_json::Value;
 
+use crate::FlowGroup;
+use crate::relay::RelayTable;
 use crate::tree::{Origin, Tree};
-use crate::{FlowGroup, Tables};
 
 /// Keys of TCP, which media over UDP does not have.
 const OF_TCP: [&str; 8] =
@@ -29,44 +30,39 @@ impl Idle {
     }
 }
 
-impl Tables {
-    /// Keys of the flows and of the relay that have no effect.
-    pub(crate) fn idle(&self) -> Result<Vec<Idle>, ConfigError> {
-        let (mut media, mut idle) = (Vec::new(), Vec::new());
-        for (index, flow) in self.flow.iter().enumerate() {
-            let path = format!("flow.{index}");
-            match flow.is_media()? {
-                true => media.extend(OF_TCP.map(|key| of_media(&path, key))),
-                false => idle.extend(self.idle_options(&path, &flow.sender, &**flow.sender()?)?),
-            }
+/// Keys of the flows and of the relay that have no effect.
+pub(crate) fn of(flows: &[FlowGroup], relay: Option<&RelayTable>) -> Result<Vec<Idle>, ConfigError> {
+    let (mut media, mut idle) = (Vec::new(), Vec::new());
+    for (index, flow) in flows.iter().enumerate() {
+        let path = format!("flow.{index}");
+        match flow.is_media()? {
+            true => media.extend(OF_TCP.map(|key| of_media(&path, key))),
+            false => idle.extend(of_sender(&path, &flow.sender, &**flow.sender()?, relay)?),
         }
-        if let Some((relay, sender)) =
-            self.relay.as_ref().and_then(|relay| Some((relay, relay.sender.as_ref()?)))
-        {
-            idle.extend(self.idle_options("relay", sender, &**relay.row(&FlowGroup::default())?)?);
-        }
-        idle.extend(media);
-        Ok(idle)
     }
+    if let Some((table, sender)) = relay.and_then(|relay| Some((relay, relay.sender.as_ref()?))) {
+        idle.extend(of_sender("relay", sender, &**table.row(&FlowGroup::default())?, relay)?);
+    }
+    idle.extend(media);
+    Ok(idle)
+}
 
-    /// Options without effect of the sender of the table `path`. A relay gives its fallback the options of the sender.
-    fn idle_options(
-        &self,
-        path: &str,
-        sender: &Component<dyn SenderRow>,
-        row: &dyn SenderRow,
-    ) -> Result<Vec<Idle>, ConfigError> {
-        let mut options = row.idle_options();
-        if let Some(relay) = &self.relay
-            && relay.listens()?
-        {
-            let of_fallback = relay.fallback()?.idle_options();
-            options.retain(|option| of_fallback.contains(option));
-        }
-        let idle =
-            |option| Idle { path: format!("{path}.sender.{option}"), reason: why_idle(sender, option) };
-        Ok(options.into_iter().map(idle).collect())
+/// Options without effect of the sender of the table `path`. A relay gives its fallback the options of the sender.
+fn of_sender(
+    path: &str,
+    sender: &Component<dyn SenderRow>,
+    row: &dyn SenderRow,
+    relay: Option<&RelayTable>,
+) -> Result<Vec<Idle>, ConfigError> {
+    let mut options = row.idle_options();
+    if let Some(relay) = relay
+        && relay.listens()?
+    {
+        let of_fallback = relay.fallback()?.idle_options();
+        options.retain(|option| of_fallback.contains(option));
     }
+    let idle = |option| Idle { path: format!("{path}.sender.{option}"), reason: why_idle(sender, option) };
+    Ok(options.into_iter().map(idle).collect())
 }
 
 fn of_media(flow: &str, key: &str) -> Idle {

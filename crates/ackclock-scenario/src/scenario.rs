@@ -205,7 +205,7 @@ impl Scenario {
         let mut tables = tables.filled();
         let begins_anywhere = tables.begin_anywhere();
         tables.check().map_err(|error| at(&error))?;
-        let idle = tables.idle().map_err(|error| at(&error))?;
+        let idle = idle::of(&tables.flow, tables.relay.as_ref()).map_err(|error| at(&error))?;
         idle::refuse(&mut merged, &idle).map_err(|error| ScenarioError::at(&source.name, &merged, &error))?;
         let scenario = Self { source, overrides, merged, tables, dropped, begins_anywhere };
         scenario.axes()?;

@@ -211,7 +211,7 @@ impl Tables {
         // Serialisation cannot fail, because the tables consist of strings, numbers and lists.
         let mut whole = serde_json::to_value(whole).unwrap_or(Value::Null);
         whole["edge"] = self.edge.whole().map_err(|error| error.under("edge"))?;
-        idle::remove(&mut whole, &self.idle()?);
+        idle::remove(&mut whole, &idle::of(&self.flow, self.relay.as_ref())?);
         tidy(&mut whole);
         Ok(whole)
     }

@@ -25,13 +25,10 @@ pub use crate::congestion_control::{
     AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, Phase, RateSample,
 };
 
-/// Options of a congestion control with a window and a slow-start threshold.
-pub(crate) const WINDOWED: &[&str] = &["prr", "initial_ssthresh", "loss_window"];
-
 /// Congestion control that can be built from a sender's options.
 pub trait BuildControl: CongestionControl + Sized {
     /// Options of [`SenderConfig`] that this control reads, of those that not every control reads.
-    const OPTIONS: &'static [&'static str] = WINDOWED;
+    const OPTIONS: &'static [&'static str] = crate::congestion_control::WINDOWED;
 
     /// Creates the controller of a new connection.
     fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self;

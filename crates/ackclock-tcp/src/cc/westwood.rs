@@ -62,7 +62,7 @@ impl Config for WestwoodConfig {
 /// Bandwidth estimator of a connection, updated with the data that ACKs acknowledge.
 pub trait BandwidthFilter: Send {
     /// Options that Westwood with this filter reads, of those that not every control reads.
-    const OPTIONS: &'static [&'static str] = super::WINDOWED;
+    const OPTIONS: &'static [&'static str] = crate::congestion_control::WINDOWED;
 
     /// Creates the filter of a new connection.
     fn new(config: &WestwoodConfig) -> Self;
