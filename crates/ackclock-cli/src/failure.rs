@@ -24,7 +24,12 @@ pub(crate) enum Failure {
 impl Failure {
     /// Error for a file that cannot be read.
     pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
-        Self::Input(format!("{}: cannot be read: {error}", path.display()))
+        let toml = path.with_added_extension("toml");
+        let hint = match error.kind() {
+            ErrorKind::NotFound if toml.is_file() => format!("; did you mean {}?", toml.display()),
+            _ => String::new(),
+        };
+        Self::Input(format!("{}: cannot be read: {error}{hint}", path.display()))
     }
 
     /// Error for a file or stream that cannot be written: invalid input if the path does not exist, otherwise a failure

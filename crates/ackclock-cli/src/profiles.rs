@@ -52,8 +52,14 @@ pub(crate) fn find(name: &str) -> Option<Profile> {
 /// # Errors
 /// Fails with the names of the available profiles.
 pub(crate) fn parse(name: &str) -> Result<Profile, String> {
-    let names = || PROFILES.iter().map(|profile| profile.name).collect::<Vec<_>>().join(", ");
-    find(name).ok_or_else(|| format!("no such profile; there are {}", names()))
+    let names = || PROFILES.iter().map(|profile| profile.name);
+    find(name).ok_or_else(|| {
+        let typed = name.to_lowercase();
+        let like: Vec<_> = names().filter(|name| name.contains(&typed)).collect();
+        let hint =
+            if like.is_empty() { String::new() } else { format!("; did you mean {}?", like.join(" or ")) };
+        format!("no such profile; there are {}{hint}", names().collect::<Vec<_>>().join(", "))
+    })
 }
 
 impl Profile {

@@ -1,9 +1,11 @@
 //! One-line error messages for invalid command lines: the typed text, the allowed values, and a suggestion.
 
 use std::env;
+use std::path::Path;
 
-use ackclock_edge::LINKS;
+use ackclock_edge::{LINKS, QUEUES, REGULATORS};
 use ackclock_scenario::Tables;
+use ackclock_tcp::SENDERS;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::Value;
 
@@ -51,6 +53,9 @@ impl Mistake<'_> {
                 {
                     return format!("there is no command `{typed}`; {hint}");
                 }
+                if self.words.first().is_some_and(|word| word == "trace") && Path::new(&typed).is_file() {
+                    return format!("trace: `{typed}` is a file; write ackclock trace info {typed}");
+                }
                 let near = self.text(ContextKind::SuggestedSubcommand);
                 let hint = if near.is_empty() {
                     "`ackclock --help` lists them".to_owned()
@@ -95,7 +100,8 @@ impl Mistake<'_> {
         let near = near.filter(|near| is_like(option, near)).unwrap_or_default();
         let known = KNOWN.iter().find(|(of, names, _)| of.contains(&command) && names.contains(&option));
         if let Some((.., hint)) = known {
-            let hint = hint.replace("{command}", command).replace("{value}", &self.value_of(option));
+            let hint = hint.replace("{command}", command).replace("{option}", option);
+            let hint = hint.replace("{value}", &self.value_of(option));
             format!("{there_is_none}; {hint}")
         } else if let Some(key) = key_called(command, option).filter(|_| TAKE_SETS.contains(&command)) {
             let value = self.value_of(option);
@@ -133,7 +139,30 @@ impl Mistake<'_> {
                 let list = items.cloned().collect::<Vec<_>>().join(",");
                 format!("{option} takes one list without spaces: {option} {list}")
             }
-            _ => format!("`{word}` is one argument too many; see `ackclock {command} --help`"),
+            _ => match self.instead(command, at) {
+                Some(hint) => format!("`{word}` is one argument too many; write {hint}"),
+                None => format!("`{word}` is one argument too many; see `ackclock {command} --help`"),
+            },
+        }
+    }
+
+    /// Returns what to write in place of the word at `at`, which no argument takes.
+    fn instead(&self, command: &str, at: usize) -> Option<String> {
+        let (word, before) = (self.words.get(at)?, self.words.get(at.checked_sub(1)?)?);
+        let option = self.words.get(at.checked_sub(2)?).map(String::as_str);
+        let registries: [(&dyn Fn(&str) -> bool, &str); 3] = [
+            (&|name| SENDERS.entry(name).is_ok(), "--senders"),
+            (&|name| REGULATORS.entry(name).is_ok(), "--regulators"),
+            (&|name| QUEUES.entry(name).is_ok(), "--queues"),
+        ];
+        match (command, option) {
+            (_, Some("--set")) if !before.contains('=') => Some(format!("--set {before}={word}")),
+            ("import", _) => Some(format!("--out {word}")),
+            ("compare", _) => {
+                let list = registries.iter().find(|(known, _)| word.split(',').all(known));
+                list.map(|(_, option)| format!("{option} {word}"))
+            }
+            _ => None,
         }
     }
 
@@ -143,7 +172,10 @@ impl Mistake<'_> {
             return format!("{option} and {} cannot be used together", self.text(ContextKind::PriorArg));
         }
         match (command, self.words.get(1).map(String::as_str), self.words.get(2)) {
-            ("box", Some("start" | "run" | "on" | "up" | "attach"), Some(interface)) => {
+            ("box", Some(start), Some(interface)) if BOX_STARTS.contains(&start) => {
+                format!("a box starts without a request: ackclock box {interface}")
+            }
+            ("box", Some(interface), Some(request)) if BOX_STARTS.contains(&request.as_str()) => {
                 format!("a box starts without a request: ackclock box {interface}")
             }
             ("box", Some(interface), Some(request)) if BOX_REQUESTS.contains(&request.as_str()) => {
@@ -183,6 +215,11 @@ impl Mistake<'_> {
                 format!("a link starts without a request; {LINK_USAGE}")
             }
             ("link", Some("status")) => "a running link is shown by `ackclock link show`".to_owned(),
+            ("link", Some("set")) => format!("{names} is missing; write `ackclock link set down.rate=1mbit`"),
+            ("box", None) => format!("{names} is missing; write `ackclock box wwan0`, which only measures"),
+            ("box", Some(request)) if BOX_REQUESTS.contains(&request) => {
+                format!("{names} is missing; write `ackclock box {request} wwan0`")
+            }
             ("link", Some("outage")) => format!("{names} is missing; write `ackclock link outage 3s`"),
             ("link", Some("--")) => format!("UP and DOWN are missing; {LINK_USAGE}"),
             ("link", _) => format!("{names} is missing; {LINK_USAGE}"),
@@ -198,18 +235,26 @@ const TAKE_SETS: [&str; 5] = ["run", "compare", "sweep", "check", "link"];
 const NEED_LINUX: [&str; 5] = ["link", "box", "proxy", "radio-report", "advise"];
 
 /// Commands that users may type although there are none, each with the correct way in ackclock.
-const NO_COMMANDS: [(&[&str], &str); 3] = [
+const NO_COMMANDS: [(&[&str], &str); 5] = [
     (&["gateway", "router", "bridge"], "a gateway is a link: ackclock link 1mbit 8mbit --gateway INTERFACE"),
     (
         &["outage", "fault", "set", "show"],
         "it is a request to a running link: ackclock link outage 3s, link fault, link set, link show",
     ),
     (&["simulate", "sim", "start"], "a scenario is simulated by ackclock run FILE"),
+    (
+        &["emulate", "shape", "netem"],
+        "a program is put behind a link by ackclock link 1mbit 8mbit -- COMMAND",
+    ),
+    (&["version"], "ackclock --version prints it"),
 ];
 
 /// Command line of a link.
 pub(crate) const LINK_USAGE: &str =
     "write `ackclock link UP DOWN -- COMMAND`; UP and DOWN are recordings or rates like 1mbit";
+
+/// Requests that users may type although a box starts without one.
+const BOX_STARTS: [&str; 5] = ["start", "run", "on", "up", "attach"];
 
 /// Requests of `box` about the box of one interface.
 const BOX_REQUESTS: [&str; 7] = ["check", "status", "top", "bypass", "keep", "stop", "cleanup"];
@@ -238,6 +283,23 @@ const KNOWN: &[(&[&str], &[&str], &str)] = &[
         "UP and DOWN are the rates: ackclock link 1mbit 8mbit",
     ),
     (&["link"], &["--latency"], "it is called --delay"),
+    (&["link"], &["--packet-loss", "--drop", "--loss-rate"], "it is called --loss: --loss 1%"),
+    (&["link"], &["--report", "--html"], "it is called --report-html: --report-html link.html"),
+    (
+        &["link"],
+        &["--preset", "--network"],
+        "networks to emulate are profiles: --profile 4g-lte; `ackclock list profiles` lists them",
+    ),
+    (
+        &["link"],
+        &["--port", "--expose", "-p"],
+        "a server on this machine is reached by --forward {value}, and one behind the link by --publish {value}",
+    ),
+    (
+        &["link"],
+        &["--reset", "--kill", "--cut"],
+        "a running link breaks connections by a request: ackclock link fault",
+    ),
     (
         &["link"],
         &["--duration", "--time", "--timeout", "-t"],
@@ -262,6 +324,22 @@ const KNOWN: &[(&[&str], &[&str], &str)] = &[
         &["box"],
         &["--rate", "--bandwidth", "--up", "--down", "--upload", "--download"],
         "a box needs no rate, because it measures the link: ackclock box INTERFACE",
+    ),
+    (
+        &["box"],
+        &["--dry-run", "--measure", "--observe", "--passive"],
+        "without --act a box only measures: ackclock box INTERFACE",
+    ),
+    (&["proxy"], &["--port", "-p", "--bind"], "write --listen 127.0.0.1:{value}"),
+    (
+        &["run", "compare", "sweep"],
+        &["-n", "--repeat", "--repetitions"],
+        "it is called --runs: --runs {value}",
+    ),
+    (
+        &["advise"],
+        &["--buffers", "--regulators"],
+        "advise tries them itself; ackclock compare FILE {option} {value}",
     ),
     (
         &["box"],

@@ -74,7 +74,11 @@ fn print_json(value: &Value) -> Result<(), Failure> {
 /// Finds the kind of names called `what`, in singular or plural.
 fn find_kind(kinds: Vec<Kind>, what: &str) -> Result<Kind, Failure> {
     let names: Vec<_> = kinds.iter().map(|kind| kind.name).collect();
-    let unknown = format!("nothing is called `{what}`; there are {}, profiles, models", names.join(", "));
+    let of = kinds.iter().find(|kind| kind.components.iter().any(|component| component.name == what));
+    let unknown = match of {
+        Some(kind) => format!("`{what}` is one of the {0}: ackclock list {0} {what}", kind.name),
+        None => format!("nothing is called `{what}`; there are {}, profiles, models", names.join(", ")),
+    };
     let called = |kind: &Kind| kind.name == what || kind.name.strip_suffix('s') == Some(what);
     kinds.into_iter().find(called).ok_or(Failure::Input(unknown))
 }
