@@ -40,7 +40,11 @@ impl EdgeConfig {
             "bearer" => self.with_bearer(rest, value),
             _ => {
                 let message = "only keys of `down`, `up`, `bearer` and `user` can change while the edge runs";
-                Err(ConfigError::new(key, message))
+                let hint = match key {
+                    "rate" | "delay" | "loss" => format!("; write down.{key} or up.{key}"),
+                    _ => String::new(),
+                };
+                Err(ConfigError::new(key, format!("{message}{hint}")))
             }
         }
     }

@@ -95,7 +95,8 @@ impl Config for VariableConfig {
             Redraw::Packet if self.rate.least() == Rate::ZERO => Err(ConfigError::new(
                 "rate",
                 format!(
-                    "`{}` can be zero; with redraw = \"packet\" the transmission of such a packet would never end",
+                    "`{}` can be zero; with redraw = \"packet\" the transmission of such a packet would never end; \
+                     an outage is outages = [{{ at = \"10s\", for = \"2s\" }}]",
                     self.rate
                 ),
             )),

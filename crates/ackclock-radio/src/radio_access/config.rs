@@ -239,6 +239,7 @@ impl RadioAccessConfig {
         let said = [
             ("scheduler", classes, flows),
             ("order", cell.order != usual.order, flows),
+            ("short_flow", cell.short_flow != usual.short_flow, flows),
             (
                 "buffer_per",
                 cell.buffer_per != usual.buffer_per,
