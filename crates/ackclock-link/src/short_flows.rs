@@ -14,7 +14,7 @@ pub enum Class {
 }
 
 /// Conditions under which a flow counts as short.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShortFlows {
     /// Maximum bytes of a short flow; a flow that has sent more is long.

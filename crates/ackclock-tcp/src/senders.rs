@@ -387,6 +387,8 @@ impl BuildControl for Cubic {
 }
 
 impl BuildControl for Copa {
+    const OPTIONS: &'static [&'static str] = &["loss_window", "copa"];
+
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(&config.copa, context)
     }
