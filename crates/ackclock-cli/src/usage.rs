@@ -44,26 +44,7 @@ impl Mistake<'_> {
             }
             ErrorKind::ValueValidation => format!("{at}{option} {value}: {}", self.reason()),
             ErrorKind::MissingRequiredArgument => format!("{at}{}", self.missing(&command)),
-            ErrorKind::InvalidSubcommand => {
-                let typed = self.text(ContextKind::InvalidSubcommand);
-                if cfg!(not(feature = "live")) && NEED_LINUX.contains(&typed.as_str()) {
-                    return format!("`{typed}` needs Linux; this build of ackclock is the simulator alone");
-                }
-                if let Some((_, hint)) = NO_COMMANDS.iter().find(|(names, _)| names.contains(&typed.as_str()))
-                {
-                    return format!("there is no command `{typed}`; {hint}");
-                }
-                if self.words.first().is_some_and(|word| word == "trace") && Path::new(&typed).is_file() {
-                    return format!("trace: `{typed}` is a file; write ackclock trace info {typed}");
-                }
-                let near = self.text(ContextKind::SuggestedSubcommand);
-                let hint = if near.is_empty() {
-                    "`ackclock --help` lists them".to_owned()
-                } else {
-                    format!("did you mean `{near}`?")
-                };
-                format!("there is no command `{typed}`; {hint}")
-            }
+            ErrorKind::InvalidSubcommand => self.no_command(),
             ErrorKind::ArgumentConflict => format!("{at}{}", self.conflict(&command, option)),
             _ => {
                 let text = self.error.to_string();
@@ -71,6 +52,27 @@ impl Mistake<'_> {
                 format!("{at}{}", first.strip_prefix("error: ").unwrap_or(first))
             }
         }
+    }
+
+    /// Message about a command that does not exist.
+    fn no_command(&self) -> String {
+        let typed = self.text(ContextKind::InvalidSubcommand);
+        if cfg!(not(feature = "live")) && NEED_LINUX.contains(&typed.as_str()) {
+            return format!("`{typed}` needs Linux; this build of ackclock is the simulator alone");
+        }
+        if let Some((_, hint)) = NO_COMMANDS.iter().find(|(names, _)| names.contains(&typed.as_str())) {
+            return format!("there is no command `{typed}`; {hint}");
+        }
+        if self.words.first().is_some_and(|word| word == "trace") && Path::new(&typed).is_file() {
+            return format!("trace: `{typed}` is a file; write ackclock trace info {typed}");
+        }
+        let near = self.text(ContextKind::SuggestedSubcommand);
+        let hint = if near.is_empty() {
+            "`ackclock --help` lists them".to_owned()
+        } else {
+            format!("did you mean `{near}`?")
+        };
+        format!("there is no command `{typed}`; {hint}")
     }
 
     /// Name of the typed command with its subcommand.

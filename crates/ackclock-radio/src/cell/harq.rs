@@ -83,7 +83,8 @@ impl HarqConfig {
             return Err(ConfigError::new("release", format!("{} is not {least} to {most}", self.release)));
         }
         if self.order == DeliveryOrder::OutOfSequence && self.release != Self::default().release {
-            let message = format!("{}: with order = \"out-of-sequence\" no block waits for another", self.release);
+            let message =
+                format!("{}: with order = \"out-of-sequence\" no block waits for another", self.release);
             return Err(ConfigError::new("release", message));
         }
         self.repetitions().check().map_err(|error| error.under("repetition_error"))
