@@ -23,6 +23,16 @@ pub(crate) fn failure_of(error: &clap::Error) -> Failure {
     Failure::Input(Mistake { error, words: &words }.said())
 }
 
+/// Option of `compare` that takes the name of a sender, regulator or queue.
+fn list_option(name: &str) -> Option<&'static str> {
+    let of = [
+        (SENDERS.entry(name).is_ok(), "--senders"),
+        (REGULATORS.entry(name).is_ok(), "--regulators"),
+        (QUEUES.entry(name).is_ok(), "--queues"),
+    ];
+    of.into_iter().find(|(known, _)| *known).map(|(_, option)| option)
+}
+
 /// A clap error, and the words of the command line.
 struct Mistake<'a> {
     error: &'a clap::Error,
@@ -152,17 +162,13 @@ impl Mistake<'_> {
     fn instead(&self, command: &str, at: usize) -> Option<String> {
         let (word, before) = (self.words.get(at)?, self.words.get(at.checked_sub(1)?)?);
         let option = self.words.get(at.checked_sub(2)?).map(String::as_str);
-        let registries: [(&dyn Fn(&str) -> bool, &str); 3] = [
-            (&|name| SENDERS.entry(name).is_ok(), "--senders"),
-            (&|name| REGULATORS.entry(name).is_ok(), "--regulators"),
-            (&|name| QUEUES.entry(name).is_ok(), "--queues"),
-        ];
         match (command, option) {
             (_, Some("--set")) if !before.contains('=') => Some(format!("--set {before}={word}")),
             ("import", _) => Some(format!("--out {word}")),
             ("compare", _) => {
-                let list = registries.iter().find(|(known, _)| word.split(',').all(known));
-                list.map(|(_, option)| format!("{option} {word}"))
+                let mut options = word.split(',').map(list_option);
+                let option = options.next()??;
+                options.all(|other| other == Some(option)).then(|| format!("{option} {word}"))
             }
             _ => None,
         }

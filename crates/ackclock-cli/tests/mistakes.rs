@@ -225,7 +225,7 @@ const LINKS: &[Row] = &[
     (
         &["link", "1mbit", "8mbit", "--preset", "linux"],
         2,
-        "there is no option --preset; put options of the command",
+        "there is no option --preset; networks to emulate are profiles",
     ),
     (&["link", "1mbit", "8mbit", "-i", "eth0"], 2, "a box is on an interface: ackclock box eth0"),
     (&["link", "stop"], 2, "a link ends with its command"),
