@@ -338,7 +338,8 @@ const KNOWN: &[(&[&str], &[&str], &str)] = &[
         &["--dry-run", "--measure", "--observe", "--passive"],
         "without --act a box only measures: ackclock box INTERFACE",
     ),
-    (&["proxy"], &["--port", "-p", "--bind"], "write --listen 127.0.0.1:{value}"),
+    (&["proxy"], &["--port", "-p"], "write --listen 127.0.0.1:{value}"),
+    (&["proxy"], &["--bind"], "it is called --listen: --listen {value}"),
     (
         &["run", "compare", "sweep"],
         &["-n", "--repeat", "--repetitions"],

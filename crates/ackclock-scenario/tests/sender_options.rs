@@ -27,12 +27,13 @@ const LOSSY: &str = r#"
 "#;
 
 /// Options that only some kinds of sender use, each with a value that is not the default.
-const OPTIONS: [&str; 7] = [
+const OPTIONS: [&str; 8] = [
     "limited_transmit = \"on\"",
     "prr = \"on\"",
     "initial_ssthresh = \"5p\"",
     "loss_window = \"3p\"",
     "cubic = { hystart = \"on\" }",
+    "copa = { delta = 0.1 }",
     "westwood = { tau = \"50ms\" }",
     "bbr = { pacing_margin = 0.1 }",
 ];
@@ -62,6 +63,7 @@ fn an_option_of_a_sender_has_an_effect_or_is_refused() {
             }
         }
     }
-    // Three tables of one control each, PRR of the 7 kinds without SACK by RFC 6675 or a window, and two windows of both BBR.
-    assert_eq!(refused, 3 * 11 + 7 + 2 * 2);
+    // Four tables of one control each, PRR of the 8 kinds that have none, the threshold of both BBR and of copa, and the window
+    // after a loss of both BBR.
+    assert_eq!(refused, 4 * 12 + 8 + 3 + 2);
 }

@@ -85,7 +85,7 @@ fn names(can: impl Fn(&dyn SenderRow) -> bool) -> String {
 }
 
 /// Options that not every row of the sender table uses.
-const OF_SOME_ROWS: [&str; 13] = [
+const OF_SOME_ROWS: [&str; 14] = [
     "recover_guard",
     "partial_ack_timer",
     "limited_transmit",
@@ -95,6 +95,7 @@ const OF_SOME_ROWS: [&str; 13] = [
     "loss_window",
     "response",
     "timestamp_tick",
+    "copa",
     "cubic",
     "westwood",
     "prague",

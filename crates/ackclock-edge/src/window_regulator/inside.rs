@@ -53,9 +53,18 @@ impl Inside {
     pub(super) fn remove_until(&mut self, end: Seq) {
         while self.in_order.front().is_some_and(|first| first.1.at_or_before(end)) {
             self.in_order.pop_front();
+            self.len -= 1;
         }
-        self.others.retain(|(_, last), _| !Seq(*last).at_or_before(end));
-        self.len = self.in_order.len() + self.others.values().sum::<usize>();
+        while let Some(first) = self.first_of_others(end).filter(|first| Seq(first.1).at_or_before(end)) {
+            self.len -= self.others.remove(&first).unwrap_or_default();
+        }
+    }
+
+    /// The first of the other packets in sequence order, which wraps half of the numbers away from `near`.
+    fn first_of_others(&self, near: Seq) -> Option<(u32, u32)> {
+        let farthest = near.0.wrapping_add(1 << 31);
+        let first = self.others.range((farthest, 0)..).next().or_else(|| self.others.first_key_value());
+        first.map(|(packet, _)| *packet)
     }
 
     /// Removes all packets from the set.
@@ -138,6 +147,13 @@ mod tests {
         inside.remove_until(Seq(3500));
         assert_eq!(inside.len(), 2, "an ACK within a packet");
         inside.remove_until(Seq(4000));
+        assert_eq!(inside.len(), 0);
+        // Retransmissions on both sides of the last sequence number.
+        let before = (Seq(u32::MAX - 999), Seq(0));
+        [packet(1), packet(0), before].into_iter().for_each(|packet| inside.add(packet));
+        inside.remove_until(Seq(0));
+        assert_eq!((inside.len(), inside.contains(before)), (2, false));
+        inside.remove_until(Seq(2000));
         assert_eq!(inside.len(), 0);
     }
 

@@ -41,7 +41,7 @@ use crate::{Capacity, Cause, Load};
 /// implementations, so that a queue that wraps another queue cannot forget to forward a method. `one_buffer!` implements
 /// the methods of a queue that stores all packets in one `buffer`.
 pub trait Queue: Send {
-    /// Accepts a segment that found the transmitter busy. The load `unqueued` counts against the capacity but is not in
+    /// Accepts a segment that found the transmitter busy, at `place`. The load `unqueued` counts against the capacity but is not in
     /// this queue, for instance a packet in transmission that the link keeps in its buffer.
     ///
     /// # Errors

@@ -327,6 +327,7 @@ impl Observer {
             let sample = sample.map(|sample| sample.saturating_sub(late));
             let progress = Progress { flow: id, bytes, sample, passed, called, late, previous };
             observation = Some(user.on_progress(now, progress));
+            user.note_empty(now, id);
         } else if let Some(round_trip) = handshake {
             user.on_opened(now, id, round_trip);
         }

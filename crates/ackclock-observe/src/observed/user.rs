@@ -178,9 +178,22 @@ impl User {
         (self.meter.largest_rate(self.seen(now)) * self.recent_wait(now).as_secs_f64()) as u64
     }
 
-    /// Latest estimate of the queueing delay; zero if it is too old.
+    /// Latest estimate of the queueing delay; zero if it is too old. Before the queue, an estimate stays valid while data
+    /// leaves without samples, as after a retransmission, since the queue is not empty then.
     fn recent_wait(&self, now: Time) -> Span {
-        if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO }
+        let known = match self.side {
+            Side::Network => self.last.map_or(self.wait.0, |last| last.max(self.wait.0)),
+            Side::Mobile => self.wait.0,
+        };
+        if now.since(known) < WAIT_LASTS { self.wait.1 } else { Span::ZERO }
+    }
+
+    /// Notes that the queue after the box is empty if all data that passed is acknowledged, of `flow` and of the others.
+    pub(super) fn note_empty(&mut self, now: Time, flow: FlowId) {
+        let is_empty = |flow: &Flow| flow.unacknowledged() == 0;
+        if self.flows.get(&flow).is_some_and(is_empty) && self.flows.values().all(is_empty) {
+            self.wait = (now, Span::ZERO);
+        }
     }
 
     /// Handles a connection whose handshake had the round-trip time `round_trip`. The queueing delay that other flows
@@ -352,6 +365,30 @@ mod tests {
         assert_eq!(idle_before(&mut user, 300, 50), ms(200));
         assert_eq!(idle_before(&mut user, 400, 90), ms(60), "the packet was queued for 40 ms");
         assert_eq!(idle_before(&mut user, 420, 90), Span::ZERO);
+    }
+
+    #[test]
+    fn data_that_leaves_without_samples_leaves_a_queue_that_is_not_empty() {
+        let mut user = user();
+        idle_before(&mut user, 100, 50);
+        idle_before(&mut user, 300, 500);
+        for millis in [1200, 1600, 2100] {
+            let progress = Progress {
+                flow: FLOW,
+                bytes: 1000,
+                sample: None,
+                passed: None,
+                called: false,
+                late: Span::ZERO,
+                previous: Time::ZERO,
+            };
+            user.on_progress(at(millis), progress);
+            assert_eq!(user.recent_wait(at(millis + 100)), ms(450), "{millis} ms");
+        }
+        assert_eq!(user.recent_wait(at(3100)), Span::ZERO, "nothing left for a second");
+        idle_before(&mut user, 3200, 500);
+        user.note_empty(at(3200), FLOW);
+        assert_eq!(user.recent_wait(at(3200)), Span::ZERO, "all is acknowledged");
     }
 
     #[test]

@@ -19,10 +19,10 @@
 //! ## Differences from the source
 //! - Only the abstract and summaries of the text were at hand. The rules were compared one by one with the authors'
 //!   own program (genericCC) and with mvfst.
-//! - A window that turns against its direction within a round trip sets v to 1 at once, as in mvfst, and v never
-//!   moves the window by more than itself in a round trip, as in genericCC.
+//! - A window that turns against its direction within a round trip sets v to 1 at once, as in mvfst, and a v above
+//!   1 never moves the window by more than itself in a round trip, as in genericCC.
 //! - A queue of at most one segment counts as nearly empty: a tenth of the largest delay is less where queues are
-//!   short, and flows alone then took their own queue for that of others.
+//!   short, and flows alone would take their own queue for that of others.
 //! - The handshake has no part in the minima: its packets are shorter.
 //! - The minima may forget an extreme up to one hundredth of their interval early.
 //! - A timeout restarts slow start from the loss window.
@@ -302,11 +302,15 @@ impl CongestionControl for Copa {
                 self.before_timeout = Some((self.cwnd, self.slow_start));
             }
             (self.cwnd, self.slow_start) = (self.cwnd.min(self.loss_window), true);
+        } else {
+            self.before_timeout = None;
         }
     }
 
-    fn on_spurious(&mut self, _: Time, _: Congestion) {
-        if let Some((cwnd, slow_start)) = self.before_timeout.take() {
+    fn on_spurious(&mut self, _: Time, cause: Congestion) {
+        if cause == Congestion::Timeout
+            && let Some((cwnd, slow_start)) = self.before_timeout.take()
+        {
             (self.cwnd, self.slow_start) = (cwnd.max(self.cwnd), slow_start);
         }
     }
