@@ -91,6 +91,18 @@ fn of_tdd(up: String) -> String {
     }
 }
 
+/// An air whose HARQ delivers out of sequence, so that no block waits to be released.
+fn out_of_order(air: &str) -> String {
+    let air = air.replace("harq = { ", "harq = { order = \"out-of-sequence\", ");
+    match air
+        .split_once(", release = \"")
+        .and_then(|(before, after)| Some((before, after.split_once('"')?.1)))
+    {
+        Some((before, after)) => format!("{before}{after}"),
+        None => air,
+    }
+}
+
 /// The table of the bearer, and its classes of service.
 fn bearer() -> impl Strategy<Value = [String; 2]> {
     let down = prop_oneof![2 => shared(), 1 => dedicated().prop_map(|air| format!("air.down = {air}\n"))];
@@ -114,9 +126,7 @@ fn bearer() -> impl Strategy<Value = [String; 2]> {
                     let [reordering, reassembly] = timers;
                     let status = if rlc.contains("mode") { String::new() } else { reassembly };
                     let pdu = format!(", pdu = \"packet\", order = \"out-of-sequence\"{reordering}{status}");
-                    let out_of_order =
-                        |air: String| air.replace("harq = { ", "harq = { order = \"out-of-sequence\", ");
-                    (pdu, out_of_order(down), of_tdd(out_of_order(up)))
+                    (pdu, out_of_order(&down), of_tdd(out_of_order(&up)))
                 }
             };
             let up = match scheduled {
