@@ -49,11 +49,21 @@ pub(super) struct ByLoad<L, H> {
     began: Option<Time>,
     /// Departure of the last packet.
     last: Time,
+    /// Whether the packet that is ready plays the light part, even if it starts after it.
+    plays_light: bool,
 }
 
 impl<L: Medium, H: Medium> ByLoad<L, H> {
     pub(super) const fn new(light: L, heavy: H, config: &LightConfig) -> Self {
-        Self { light, heavy, gap: config.gap, lasts: config.lasts, began: None, last: Time::ZERO }
+        Self {
+            light,
+            heavy,
+            gap: config.gap,
+            lasts: config.lasts,
+            began: None,
+            last: Time::ZERO,
+            plays_light: true,
+        }
     }
 
     /// Whether a packet at `now` plays the light part.
@@ -67,14 +77,18 @@ impl<L: Medium, H: Medium> Medium for ByLoad<L, H> {
         if found == Found::Idle && (self.began.is_none() || now >= self.last + self.gap) {
             self.began = Some(now);
         }
-        match self.is_light(now) {
+        // The part that was not played is found idle, whatever the other did.
+        let is_light = self.is_light(now);
+        let found = if is_light == self.plays_light { found } else { Found::Idle };
+        self.plays_light = is_light;
+        match self.plays_light {
             true => self.light.ready(now, found),
             false => self.heavy.ready(now, found),
         }
     }
 
     fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
-        let sent = match self.is_light(start) {
+        let sent = match self.plays_light {
             true => self.light.transmit(arrived, start, segment),
             false => self.heavy.transmit(arrived, start, segment),
         };

@@ -127,6 +127,8 @@ pub fn every_link() -> Vec<Value> {
             json!({"file": "bursts", "accounting": "ip", "delay": "e(5ms)", "loss": 0.1}),
             json!({"file": "rates"}),
             json!({"file": "lossy"}),
+            json!({"file": "rates", "light": {"file": "lossy", "gap": "10ms", "for": "5ms"}}),
+            json!({"file": "bursts", "delay": "2ms", "light": {"file": "rates", "gap": "1ms", "for": "20ms"}}),
             json!({"file": "bursts", "duplicate": 0.5, "reorder": {"share": 1, "extra": "9ms"}}),
         ],
         "cell" => [
