@@ -16,14 +16,29 @@ const OF_TCP: [&str; 8] =
     ["sender", "ack_size", "max_window", "receive_window", "initial_window", "acks", "dsack", "headers"];
 
 /// A key that has no effect in its scenario.
-pub(crate) struct Idle {
+pub(crate) struct Idle<'a> {
     /// Dotted path of the key.
     path: String,
-    /// Reason, and what has an effect.
-    reason: String,
+    of: Of<'a>,
 }
 
-impl Idle {
+/// What a key without effect belongs to.
+enum Of<'a> {
+    Media,
+    Sender(&'a Component<dyn SenderRow>, &'static str),
+}
+
+impl Idle<'_> {
+    /// Reason, and what has an effect. For a sender it compares all kinds, which takes longer than reading a scenario.
+    fn reason(&self) -> String {
+        match self.of {
+            Of::Media => {
+                "is of TCP; workload = \"media\" is sent over UDP, and has the sender GCC".to_owned()
+            }
+            Of::Sender(sender, option) => why_idle(sender, option),
+        }
+    }
+
     /// Whether `path` is this key or a key below it.
     fn contains(&self, path: &str) -> bool {
         path.strip_prefix(&self.path).is_some_and(|below| below.is_empty() || below.starts_with('.'))
@@ -31,7 +46,10 @@ impl Idle {
 }
 
 /// Keys of the flows and of the relay that have no effect.
-pub(crate) fn of(flows: &[FlowGroup], relay: Option<&RelayTable>) -> Result<Vec<Idle>, ConfigError> {
+pub(crate) fn of<'a>(
+    flows: &'a [FlowGroup],
+    relay: Option<&'a RelayTable>,
+) -> Result<Vec<Idle<'a>>, ConfigError> {
     let (mut media, mut idle) = (Vec::new(), Vec::new());
     for (index, flow) in flows.iter().enumerate() {
         let path = format!("flow.{index}");
@@ -48,12 +66,12 @@ pub(crate) fn of(flows: &[FlowGroup], relay: Option<&RelayTable>) -> Result<Vec<
 }
 
 /// Options without effect of the sender of the table `path`. A relay gives its fallback the options of the sender.
-fn of_sender(
+fn of_sender<'a>(
     path: &str,
-    sender: &Component<dyn SenderRow>,
+    sender: &'a Component<dyn SenderRow>,
     row: &dyn SenderRow,
     relay: Option<&RelayTable>,
-) -> Result<Vec<Idle>, ConfigError> {
+) -> Result<Vec<Idle<'a>>, ConfigError> {
     let mut options = row.idle_options();
     if let Some(relay) = relay
         && relay.listens()?
@@ -61,17 +79,16 @@ fn of_sender(
         let of_fallback = relay.fallback()?.idle_options();
         options.retain(|option| of_fallback.contains(option));
     }
-    let idle = |option| Idle { path: format!("{path}.sender.{option}"), reason: why_idle(sender, option) };
+    let idle = |option| Idle { path: format!("{path}.sender.{option}"), of: Of::Sender(sender, option) };
     Ok(options.into_iter().map(idle).collect())
 }
 
-fn of_media(flow: &str, key: &str) -> Idle {
-    let reason = "is of TCP; workload = \"media\" is sent over UDP, and has the sender GCC".to_owned();
-    Idle { path: format!("{flow}.{key}"), reason }
+fn of_media(flow: &str, key: &str) -> Idle<'static> {
+    Idle { path: format!("{flow}.{key}"), of: Of::Media }
 }
 
 /// Removes the keys without effect from a complete configuration.
-pub(crate) fn remove(configuration: &mut Value, idle: &[Idle]) {
+pub(crate) fn remove(configuration: &mut Value, idle: &[Idle<'_>]) {
     for Idle { path, .. } in idle {
         let Some((table, key)) = path.rsplit_once('.') else { continue };
         let pointer = format!("/{}", table.replace('.', "/"));
@@ -86,8 +103,9 @@ pub(crate) fn remove(configuration: &mut Value, idle: &[Idle]) {
 ///
 /// # Errors
 /// Returns an error about any other key without effect that the file or an override sets.
-pub(crate) fn refuse(merged: &mut Tree, idle: &[Idle]) -> Result<(), ConfigError> {
-    for Idle { path, reason } in idle {
+pub(crate) fn refuse(merged: &mut Tree, idle: &[Idle<'_>]) -> Result<(), ConfigError> {
+    for key in idle {
+        let path = &key.path;
         let Some(tree) = merged.at(path) else { continue };
         let mut said = Vec::new();
         tree.said_values(path, &mut said);
@@ -98,8 +116,8 @@ pub(crate) fn refuse(merged: &mut Tree, idle: &[Idle]) -> Result<(), ConfigError
         if let Some((path, said)) = wrong {
             let value = said.value();
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let key = path.strip_suffix(".kind").unwrap_or(path);
-            return Err(ConfigError::new(key, format!("`{value}` {reason}")));
+            let at = path.strip_suffix(".kind").unwrap_or(path);
+            return Err(ConfigError::new(at, format!("`{value}` {}", key.reason())));
         }
         let Some((table, key)) = path.rsplit_once('.') else { continue };
         table.split('.').try_fold(&mut *merged, |at, key| at.get_mut(key)).map(|table| table.take(key));
@@ -108,7 +126,7 @@ pub(crate) fn refuse(merged: &mut Tree, idle: &[Idle]) -> Result<(), ConfigError
 }
 
 /// Whether the override that sets the key `path` of a flow also sets it for a flow on which it has an effect.
-fn is_of_another_flow(merged: &Tree, idle: &[Idle], path: &str, origin: &Origin) -> bool {
+fn is_of_another_flow(merged: &Tree, idle: &[Idle<'_>], path: &str, origin: &Origin) -> bool {
     let Some((_, key)) = path.strip_prefix("flow.").and_then(|rest| rest.split_once('.')) else {
         return false;
     };
