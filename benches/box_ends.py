@@ -10,6 +10,7 @@ RUN is a `Run` as JSON. The first two run in the namespaces of `ackclock link`, 
 
 import contextlib
 import json
+import math
 import os
 import signal
 import socket
@@ -33,6 +34,9 @@ BEGIN_S = 3.0
 PATIENCE_S = 10.0
 # Connections that fetch their small answers at the same time, so that two hundred of them take seconds.
 AT_ONCE = 20
+# Downloads beside other connections begin at multiples of `STEP_S`, so that they meet the same part of the recording
+# with and without a box. Connections that are reset send for `SENDS_S` before.
+STEP_S, SENDS_S = 10.0, 1.0
 NS3_SERVER, NS3_MOBILE = "1.0.0.2", "7.0.0.2"
 COST_BPS, SERVER, CLIENT = 300_000_000, "10.79.0.1", "10.79.0.2"
 FILES = Path("/run/ackclock")
@@ -86,7 +90,7 @@ def main() -> None:
         case "take":
             with box(run, "mobile"):
                 time.sleep(max(0.0, began + BEGIN_S - time.monotonic()))
-                print(json.dumps({"taken_bytes": take(run)}), flush=True)
+                print(json.dumps({"taken_bytes": take(run, began + BEGIN_S)}), flush=True)
         case "radio":
             over_radio(words, program)
         case "cost":
@@ -117,8 +121,10 @@ def box(run: Run, side: str) -> Iterator[int]:
             if started.poll() is not None:
                 sys.exit("the box has not started")
             time.sleep(0.02)
-        yield started.pid
-        started.send_signal(signal.SIGTERM)
+        try:
+            yield started.pid
+        finally:
+            started.send_signal(signal.SIGTERM)
 
 
 def serve(run: Run) -> None:
@@ -152,13 +158,16 @@ def send_datagrams(bps: float) -> None:
             time.sleep(max(0.0, due - time.monotonic()))
 
 
-def take(run: Run) -> int:
-    """Download for the time of the run; the bytes that came."""
+def take(run: Run, begin: float) -> int:
+    """Download for the time of the run; the bytes that came. Begins at `begin` or, beside other connections, later."""
     servers = run.servers or [os.environ["ACKCLOCK_BASE"]]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         idle = list(pool.map(fetched, [servers[0]] * run.idle))
-    reset([connect(servers[0], time.monotonic() + PATIENCE_S) for _ in range(run.resets)])
-    until = time.monotonic() + run.seconds
+    left = [connect(servers[0], time.monotonic() + PATIENCE_S) for _ in range(run.resets)]
+    if idle or left:
+        begin += STEP_S * math.ceil((time.monotonic() + SENDS_S - begin) / STEP_S)
+    leave(left, begin)
+    until = begin + run.seconds
     taken = [0] * run.flows * len(servers)
 
     def download(number: int) -> None:
@@ -194,12 +203,13 @@ def fetched(server: str) -> socket.socket:
     return peer
 
 
-def reset(peers: list[socket.socket]) -> None:
-    """Reset connections while data of each is on its way."""
+def leave(peers: list[socket.socket], until: float) -> None:
+    """Reset connections at `until`, while data of each is on its way."""
+    time.sleep(max(0.0, until - SENDS_S - time.monotonic()))
     for peer in peers:
         peer.sendall(ALL)
+    time.sleep(max(0.0, until - time.monotonic()))
     for peer in peers:
-        peer.recv(CHUNK)
         # Closing without waiting resets the connection.
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         peer.close()
@@ -278,7 +288,7 @@ def cost(run: Run) -> dict[str, float]:
             subprocess.run(words, check=True)
         with box(run, "mobile") as process:
             before, began = cpu_s(process), time.monotonic()
-            taken = take(run)
+            taken = take(run, time.monotonic())
             took = time.monotonic() - began
             used = cpu_s(process) - before
         server.kill()

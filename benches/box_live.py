@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from box_ends import SERVER, Run
+from box_ends import SERVER, STEP_S, Run
 from regulators import printed
 from worlds import NS3_LIBRARIES, build_peer
 
@@ -220,7 +220,12 @@ def over_link(run: Run, case: Case) -> dict[str, Any]:
 def over_ns3(run: Run) -> dict[str, Any]:
     """Bytes that came, and what ns-3 measured of its bearer."""
     options = [f"--{key}={value}" for key, value in NS3.items()]
-    radio = [str(OUT / "ns3-lte"), *options, f"--seconds={SECONDS + 8}", "--from=4"]
+    radio = [
+        str(OUT / "ns3-lte"),
+        *options,
+        f"--seconds={SECONDS + 8 + (STEP_S if run.idle or run.resets else 0)}",
+        "--from=4",
+    ]
     said = printed(["unshare", "--net", "--mount", *ends("radio", run.json()), *radio])
     taken, bearer = (json.loads(line) for line in said.splitlines()[-2:])
     keys = ("delay_p50_ms", "delay_p95_ms", "window_p50_ms", "window_p95_ms")
