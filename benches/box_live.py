@@ -341,7 +341,7 @@ def two_subscribers() -> dict[str, dict[str, Any]]:
 
 def cost() -> dict[str, float]:
     """What the box's process costs at 300 Mbit/s."""
-    words = Run("cubic", 10, 4, [SERVER], regulator="forecast", reports=str(OUT / "cost.reports")).json()
+    words = Run("cubic", 10, 4, servers=[SERVER], regulator="forecast", reports=str(OUT / "cost.reports")).json()
     got: dict[str, float] = json.loads(printed(["unshare", "--net", "--mount", *ends("cost", words)]))
     return got
 
