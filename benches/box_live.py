@@ -103,7 +103,8 @@ BOXES = ("no box", "wrd", "wrd, network side", "forecast", "forecast, network si
 LEAST_GOODPUT = {"cubic": 95, "reno": 95, "bbr": 93}
 MOST_DELAY = 0.2
 SECONDS, JOBS = 30, 4
-# Of ns-3's LTE: one mobile near and far from its base station in turn.
+# Of ns-3's LTE: the time that it needs beyond the downloads, and one mobile near and far from its base station in turn.
+BEFORE_S = 13
 NS3 = {"blocks": 25, "buffer": 2_000_000, "distances": "100,2000,4000", "hold": 2}
 
 
@@ -223,7 +224,7 @@ def over_ns3(run: Run) -> dict[str, Any]:
     radio = [
         str(OUT / "ns3-lte"),
         *options,
-        f"--seconds={SECONDS + 8 + (STEP_S if run.idle or run.resets else 0)}",
+        f"--seconds={SECONDS + BEFORE_S + (STEP_S if run.idle or run.resets else 0)}",
         "--from=4",
     ]
     said = printed(["unshare", "--net", "--mount", *ends("radio", run.json()), *radio])

@@ -32,7 +32,7 @@ using namespace ns3;
 namespace {
 
 constexpr size_t kPacketMost = 2048;
-constexpr double kAfterMost = 4;  // s at the end, when downloads may be over
+constexpr double kAfterMost = 9;  // s at the end, when downloads may be over
 constexpr uint8_t kFirstDataBearer = 3;  // logical channels below carry signalling
 
 struct Settings {
