@@ -115,12 +115,12 @@ impl Flow {
 
     /// Updates the flow's use of the link. Returns the present and the previous use of the link. Data that passed an
     /// observed queue before `left` has left the queue, even if it is never acknowledged, as after a reset.
-    pub(super) fn note(&mut self, left: Time) -> (LinkUse, LinkUse) {
+    pub(super) fn note(&mut self, left: Option<Time>) -> (LinkUse, LinkUse) {
         let inside = self.inside();
-        let waits = match self.horizon {
+        let waits = match left {
             None => inside > 0 || self.held() > 0,
             // The departure of each packet from an observed queue is not known, but acknowledged data has left.
-            Some(_) => self.last_data >= left && !self.advertiser.accounts.is_all_acknowledged(),
+            Some(left) => self.last_data >= left && !self.advertiser.accounts.is_all_acknowledged(),
         };
         let has_share = self.source.highest().is_some() && self.share.is_due();
         let now = LinkUse { inside, wants_link: has_share && waits };
@@ -282,7 +282,7 @@ impl Flow {
             return;
         }
         let kind = self.advertiser.accounts.on_ack(&ack, view);
-        if self.horizon.is_some() {
+        if shared.observed {
             // At an observed queue, the window of this ACK depends on whether its flow still shares and waits.
             if self.source.highest().is_none_or(|highest| highest.at_or_before(ack.ack)) {
                 let at_once = self.at_once();

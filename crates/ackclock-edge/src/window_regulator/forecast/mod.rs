@@ -346,7 +346,7 @@ impl Shared {
     /// becomes idle, and the duration of its idle time.
     fn note(&mut self, now: Time, flow: &mut Flow) {
         let was_idle = self.inside == 0;
-        let (now_has, had) = flow.note(self.left_until);
+        let (now_has, had) = flow.note(self.observed.then_some(self.left_until));
         self.inside = self.inside + now_has.inside - had.inside;
         self.shares.on_waiting(had.wants_link, now_has.wants_link);
         if self.observed || was_idle == (self.inside == 0) {
