@@ -100,11 +100,12 @@ def plays(recording: Recording) -> Link:
     return Link(name, BESIDE, BESIDE if recording.up else UP, recording)
 
 
+UMTS_AIR = 'kind = "dedicated", delay = "25ms", errors = { kind = "rayleigh", fer = "10%", doppler = 0.01 }'
 UMTS = Link(
     "UMTS 384",
     "",
     "",
-    bearer='kind = "umts-rlc-am"\nerrors = { kind = "rayleigh", fer = "10%", doppler = 0.01 }',
+    bearer=f'kind = "radio-access"\nair.down = {{ {UMTS_AIR} }}\nair.up = {{ {UMTS_AIR}, rate = "64kbit/s" }}',
 )
 CONSTANT = Link("constant", 'kind = "constant"\nrate = "4Mbit/s"\ndelay = "30ms"', UP)
 VARIABLE_DELAY = Link(

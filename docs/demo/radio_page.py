@@ -28,9 +28,16 @@ SCENARIO = """version = 1
 [edge]
 buffer = "100p"
 [edge.bearer]
-kind = "umts-rlc-am"
+kind = "radio-access"
+[edge.bearer.air.down]
+kind = "dedicated"
 rate = "384kbit/s"
-up_rate = "64kbit/s"
+delay = "25ms"
+errors = { kind = "rayleigh", fer = "10%", doppler = 0.01 }
+[edge.bearer.air.up]
+kind = "dedicated"
+rate = "64kbit/s"
+delay = "25ms"
 errors = { kind = "rayleigh", fer = "10%", doppler = 0.01 }
 """
 

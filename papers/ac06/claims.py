@@ -139,7 +139,7 @@ def of_buffer(runs: Runs) -> Claims:
     seen = ", ".join(f"alpha {control.alpha:g} {_mean(swing):.1f}" for control, swing in swings.items())
     yield "AC06-O7", Claim(ordering=larger, note=f"standard deviation, packets: {seen}")
     lossy, clean = (
-        occupancy(grid.download(1, flow__max_window="20p", edge__bearer__errors=errors), TRACED)[0]
+        occupancy(grid.download(1, flow__max_window="20p", **grid.both("errors", errors)), TRACED)[0]
         for errors in ({"kind": "rayleigh", "fer": "10%", "doppler": 0.01}, 0)
     )
     note = f"windows of 20 packets: {_mean(clean):.1f} packets without errors, {_mean(lossy):.1f} with"

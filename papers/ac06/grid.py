@@ -87,16 +87,21 @@ class Reading:
     control: Mapping[str, Any] = field(default_factory=dict)
 
 
+def both(key: str, value: Any) -> dict[str, Any]:
+    """A key of both directions' air interfaces."""
+    return {f"edge.bearer.air.{direction}.{key}": value for direction in ("down", "up")}
+
+
 READINGS: Mapping[str, Reading] = {
     AS_JUDGED: Reading(),
-    "50 ms beside the TTIs": Reading({"edge.bearer.delay": "25ms"}),
-    "every PDU polls beyond half of the window": Reading({"edge.bearer.poll.window_polls": "every-pdu"}),
+    "50 ms beside the TTIs": Reading(both("delay", "25ms")),
+    "every PDU polls beyond half of the window": Reading({"edge.bearer.rlc.poll.window_polls": "every-pdu"}),
     "occupancy counts what is not acknowledged": Reading(control={"edge.regulator.counts": "unacknowledged"}),
     "all ACKs leave that need not wait": Reading(control={"edge.regulator.step": "repeated"}),
     "ACKs left behind wait for others": Reading(control={"edge.regulator.tti": "0s"}),
     "occupancy is looked at again while an ACK waits": Reading(control={"edge.regulator.retime": True}),
     "64 KiB of window": Reading({"flow.max_window": "65536B"}),
-    "each PDU is lost by itself": Reading({"edge.bearer.errors_by": "pdu"}),
+    "each PDU is lost by itself": Reading(both("errors_by", "pdu")),
     "flows begin together": Reading({"flow.spread": "0s"}),
     "flows begin 250 ms apart": Reading({"flow.spread": "0s", "flow.stagger": "250ms"}),
     "every packet is acknowledged": Reading({"flow.acks": "every"}),

@@ -138,8 +138,9 @@ fn real_packets_pass_a_radio_link_control_whole_and_its_keys_stay_as_they_are() 
     // 2 Mbit/s down: 25 PDUs of 100 bytes in a TTI. What the radio loses is repeated below TCP.
     folder.write(
         "umts.toml",
-        "path.delay = \"1ms\"\n[edge]\nbuffer = \"1000p\"\n[edge.bearer]\nkind = \"umts-rlc-am\"\npdu = \"100B\"\n\
-         rate = \"2Mbit/s\"\nup_rate = \"400kbit/s\"\ndelay = \"10ms\"\nerrors = \"5%\"\n",
+        "path.delay = \"1ms\"\n[edge]\nbuffer = \"1000p\"\n[edge.bearer]\nkind = \"radio-access\"\nrlc.pdu = \"100B\"\n\
+         [edge.bearer.air]\ndown = { kind = \"dedicated\", rate = \"2Mbit/s\", delay = \"10ms\", errors = \"5%\" }\n\
+         up = { kind = \"dedicated\", rate = \"400kbit/s\", delay = \"10ms\", errors = \"5%\" }\n",
     );
     let served = server("reno", 500_000);
     let ended = folder.run(&[
@@ -166,15 +167,17 @@ fn real_packets_pass_a_radio_link_control_whole_and_its_keys_stay_as_they_are() 
     assert!(rtt > 40.0, "{rtt}");
     let words = ["link", "--scenario", "umts.toml", "--closed", "--", "sh", "-c"];
     for (set, said) in [
-        ("down.rate=1mbit", "a bearer of kind `umts-rlc-am` has no links"),
-        ("bearer.tti=20ms", "is fixed when the bearer starts"),
+        ("down.rate=1mbit", "a bearer of kind `radio-access` has no links"),
+        ("bearer.air.down.tti=20ms", "is fixed when the bearer starts"),
     ] {
         let told = [&format!("\"$0\" link set {set}"), env!("CARGO_BIN_EXE_ackclock")];
         let ended = folder.run(&[&words[..], &told].concat());
         assert!(ended.err.contains(said), "{}", ended.err);
     }
-    let told =
-        ["\"$0\" link set bearer.rate=80kbit bearer.errors=0 && echo set", env!("CARGO_BIN_EXE_ackclock")];
+    let told = [
+        "\"$0\" link set bearer.air.down.rate=80kbit bearer.air.down.errors=0 && echo set",
+        env!("CARGO_BIN_EXE_ackclock"),
+    ];
     let ended = folder.run(&[&words[..], &told].concat());
     assert!(ended.status == 0 && ended.out.contains("set"), "{}", ended.err);
 }

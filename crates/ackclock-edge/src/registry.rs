@@ -10,8 +10,7 @@ use ackclock_link::queue::{
 use ackclock_link::{BearerConfig, ConstantConfig, LinkConfig, LinksConfig, VariableConfig};
 use ackclock_observe::{AutorateConfig, ObservedConfig};
 use ackclock_radio::{
-    ArtificialDelayConfig, CellConfig, PowerControlledConfig, RadioAccessConfig, UmtsRlcAmConfig,
-    UmtsRlcConfig,
+    ArtificialDelayConfig, CellConfig, PowerControlledConfig, RadioAccessConfig, UmtsRlcConfig,
 };
 
 use crate::regulator::RegulatorConfig;
@@ -36,7 +35,6 @@ ackclock_core::registry! {
     /// Registry of all bearers.
     pub static BEARERS: dyn BearerConfig = "bearer" {
         "links" => LinksConfig,
-        "umts-rlc-am" => UmtsRlcAmConfig,
         "radio-access" => RadioAccessConfig,
         "observed" => ObservedConfig,
         "autorate" => AutorateConfig,

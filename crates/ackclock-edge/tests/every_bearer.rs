@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 pub(crate) fn every_table() -> Vec<Value> {
     let tables = |name: &str| match name {
         "links" => links().into_iter().chain(cells()).collect(),
-        "umts-rlc-am" => rlc().into_iter().map(|bearer| json!({ "bearer": bearer })).collect(),
-        "radio-access" => radio_access(),
+        "radio-access" => rlc().into_iter().chain(radio_access()).collect(),
         "observed" => sides(&json!({"kind": name, "probe": "1s"})),
         "autorate" => sides(&json!({"kind": name, "min": "500kbit/s", "base": "1Mbit/s"})),
         _ => vec![json!({ "bearer": name })],
@@ -64,22 +63,26 @@ fn cells() -> Vec<Value> {
     down.map(|down| json!({"down": down, "up": up, "user": user})).into()
 }
 
-/// The radio link control of UMTS: without errors, with many, small windows, rare polls, discards, and unacknowledged.
+/// One user behind dedicated channels: without errors, with many, small windows, rare polls, discards, and unacknowledged.
 fn rlc() -> Vec<Value> {
-    let tables = [
-        json!({"errors": 0.0}),
-        json!({"errors": "30%", "errors_by": "pdu", "status": {"prohibit": "60ms"}}),
-        json!({"errors": "20%", "window": 64, "poll": {"timer": "90ms"}}),
-        json!({"errors": "10%", "order": "out-of-sequence", "rate": "64kbit/s"}),
-        json!({"errors": "50%", "errors_by": "pdu", "max_dat": 2, "mrw": {"timer": "100ms", "most": 2}}),
-        json!({"errors": "40%", "max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}),
-        json!({"mode": "unacknowledged", "errors": "20%"}),
-    ];
-    let with_kind = |mut table: Value| {
-        table["kind"] = "umts-rlc-am".into();
-        table
+    let table = |rate: &str, errors: &str, by: &str, rlc: Value| {
+        let air = |rate| json!({"kind": "dedicated", "rate": rate, "delay": "25ms", "errors": errors, "errors_by": by});
+        json!({"bearer": {"kind": "radio-access", "rlc": rlc, "air": {"down": air(rate), "up": air("64kbit/s")}}})
     };
-    tables.map(with_kind).into()
+    let fast = |errors, by, rlc| table("384kbit/s", errors, by, rlc);
+    vec![
+        fast("0%", "tti", json!({})),
+        fast("30%", "pdu", json!({"status": {"prohibit": "60ms"}})),
+        fast("20%", "tti", json!({"window": 64, "poll": {"timer": "90ms"}})),
+        table("64kbit/s", "10%", "tti", json!({"order": "out-of-sequence"})),
+        fast("50%", "pdu", json!({"max_dat": 2, "mrw": {"timer": "100ms", "most": 2}})),
+        fast(
+            "40%",
+            "tti",
+            json!({"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}),
+        ),
+        fast("20%", "tti", json!({"mode": "unacknowledged"})),
+    ]
 }
 
 /// Two users behind a radio network controller, in both modes of the radio link control.

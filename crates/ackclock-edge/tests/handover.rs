@@ -289,11 +289,6 @@ fn steps_that_make_no_sense_are_refused_with_their_key() {
             Some("links"),
             "at[0].handover.user: a bearer of kind `links` has no hand-over",
         ),
-        (
-            json!([one(0, 1000)]),
-            Some("umts-rlc-am"),
-            "at[0].handover.user: a bearer of kind `umts-rlc-am` has no",
-        ),
         (json!([one(0, 1000), one(1, 1100), one(0, 1300), outage(1600)]), None, "accepted"),
     ] {
         let message = refused(at.clone(), bearer);

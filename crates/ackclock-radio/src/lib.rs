@@ -20,6 +20,6 @@ pub use power_controlled::{Arq, PowerControlledConfig};
 pub use radio_access::RadioAccessConfig;
 pub use umts_rlc::UmtsRlcConfig;
 pub use umts_rlc_am::{
-    BufferCounts, MissingFormat, OnMaxDat, PollConfig, RlcConfig, RlcMode, StatusConfig, Tries,
-    UmtsRlcAmConfig, WindowChange, WindowPolls,
+    BufferCounts, MissingFormat, OnMaxDat, PollConfig, RlcConfig, RlcMode, StatusConfig, Tries, WindowChange,
+    WindowPolls,
 };

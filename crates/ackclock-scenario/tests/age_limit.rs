@@ -31,9 +31,9 @@ const UMTS: &str = r#"
     [edge]
     buffer = "100p"
     [edge.bearer]
-    kind = "umts-rlc-am"
-    errors = "20%"
-    errors_by = "pdu"
+    kind = "radio-access"
+    air.down = { kind = "dedicated", delay = "25ms", errors = "20%", errors_by = "pdu" }
+    air.up = { kind = "dedicated", rate = "64kbit/s", delay = "25ms", errors = "20%", errors_by = "pdu" }
     [[flow]]
     sender = "cubic"
 "#;

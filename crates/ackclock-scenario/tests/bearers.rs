@@ -13,8 +13,9 @@ delay = "50ms"
 [edge]
 buffer = "50p"
 [edge.bearer]
-kind = "umts-rlc-am"
-errors = 0
+kind = "radio-access"
+air.down = { kind = "dedicated", delay = "25ms", errors = 0 }
+air.up = { kind = "dedicated", rate = "64kbit/s", delay = "25ms", errors = 0 }
 [[flow]]
 packet = "1500B"
 max_window = "40p"
@@ -40,22 +41,15 @@ fn a_bearer_without_links_refuses_every_key_of_them() {
     for (set, key) in [
         ("edge.down.rate=1Mbit/s", "edge.down"),
         ("edge.up.delay=1ms", "edge.up"),
-        ("edge.user=[{count=2}]", "edge.user"),
         ("edge.cells=2", "edge.cells"),
         ("edge.buffer_counts=with-transmission", "edge.buffer_counts"),
         ("edge.buffer=0p", "edge.buffer"),
         ("edge.at=[{ time = \"1s\", set = { down.rate = \"1Mbit/s\" } }]", "edge.at.0.set.down"),
-        ("edge.bearer.rate=100kbit/s", "edge.bearer.rate"),
-        ("edge.bearer.window=2048", "edge.bearer.window"),
-        (
-            "edge.bearer={ kind = \"umts-rlc-am\", mode = \"unacknowledged\", window = 9 }",
-            "edge.bearer.window",
-        ),
-        (
-            "edge.bearer={ kind = \"umts-rlc-am\", on_max_dat = \"reset\", mrw = { most = 9 } }",
-            "edge.bearer.mrw",
-        ),
-        ("edge.bearer.poll={ last_pdu = false }", "edge.bearer.poll.last_pdu"),
+        ("edge.bearer.air.down.rate=100kbit/s", "edge.bearer.air.down.rate"),
+        ("edge.bearer.rlc.window=2048", "edge.bearer.rlc.window"),
+        ("edge.bearer.rlc={ mode = \"unacknowledged\", window = 9 }", "edge.bearer.rlc.window"),
+        ("edge.bearer.rlc={ on_max_dat = \"reset\", mrw = { most = 9 } }", "edge.bearer.rlc.mrw"),
+        ("edge.bearer.rlc.poll={ last_pdu = false }", "edge.bearer.rlc.poll.last_pdu"),
     ] {
         let error = load(OVER_RLC, &[set]).map(drop).expect_err(set);
         assert!(error.contains(key), "{set}: {error}");
@@ -64,10 +58,10 @@ fn a_bearer_without_links_refuses_every_key_of_them() {
 
 #[test]
 fn what_a_preset_says_of_links_does_not_stand_in_the_way_of_a_bearer() {
-    let text = "preset = \"l02\"\n[edge.bearer]\nkind = \"umts-rlc-am\"\n";
+    let text = "preset = \"l02\"\n[edge.bearer]\nkind = \"radio-access\"\n";
     let scenario = load(text, &[]).unwrap_or_else(|error| panic!("{error}"));
     let edge = &scenario.configuration()["edge"];
-    assert_eq!(edge["bearer"]["kind"], "umts-rlc-am");
+    assert_eq!(edge["bearer"]["kind"], "radio-access");
     assert!(edge.get("down").is_none() && edge.get("up").is_none(), "{edge}");
 }
 
@@ -96,7 +90,8 @@ fn tcp_fills_a_bearer_that_loses_nothing() {
 /// 40 packets are in flight. The radio loses PDUs, but TCP sees only their delay.
 #[test]
 fn tcp_sees_delay_where_the_radio_loses() {
-    let lossy = result(&["edge.bearer.errors=10%", "duration=600s"]);
+    let lossy =
+        result(&["edge.bearer.air.down.errors=10%", "edge.bearer.air.up.errors=10%", "duration=600s"]);
     assert_eq!(lossy.bottleneck.drops, 0);
     let rate = lossy.flows[0].wire_goodput_bps.unwrap();
     // 345.6 kbit/s could pass; a TTI that is lost takes all PDUs of one instant, and the queue of 40 packets runs dry
@@ -109,9 +104,9 @@ fn tcp_sees_delay_where_the_radio_loses() {
 
 #[test]
 fn a_series_shows_the_state_of_the_link_layer() {
-    let outcome = outcome(&["edge.bearer.window=64"]);
+    let outcome = outcome(&["edge.bearer.rlc.window=64"]);
     let series = outcome.series.unwrap();
-    let gauges = BEARERS.resolve(&"umts-rlc-am".into()).unwrap().gauges();
+    let gauges = BEARERS.resolve(&"radio-access".into()).unwrap().gauges();
     for direction in ["down", "up"] {
         for gauge in &gauges {
             let name = format!("edge.{direction}.{gauge}");
@@ -125,7 +120,7 @@ fn a_series_shows_the_state_of_the_link_layer() {
 
 #[test]
 fn uploads_and_relays_pass_over_a_bearer() {
-    let up = ["flow.0.towards=server", "edge.up_buffer=50p", "edge.bearer.up_rate=128kbit/s"];
+    let up = ["flow.0.towards=server", "edge.up_buffer=50p", "edge.bearer.air.up.rate=128kbit/s"];
     let upload = result(&up);
     let rate = upload.flows[0].wire_goodput_bps.unwrap();
     assert!((124_000.0..128_000.0).contains(&rate), "{rate}");

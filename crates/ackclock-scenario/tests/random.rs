@@ -22,10 +22,12 @@ fn radio() -> impl Strategy<Value = String> {
         )
     });
     let rlc = (0.0..0.3f64, 16u32..2047, any::<bool>(), any::<bool>()).prop_map(|(errors, window, acknowledged, by)| {
-        let mode = if acknowledged { format!("window = {window}\n") } else { "mode = \"unacknowledged\"\n".to_owned() };
+        let rlc = if acknowledged { format!("window = {window}") } else { "mode = \"unacknowledged\"".to_owned() };
         let by = if by { "pdu" } else { "tti" };
         format!(
-            "[edge.bearer]\nkind = \"umts-rlc-am\"\nerrors = {errors}\nerrors_by = \"{by}\"\nup_rate = \"128kbit/s\"\n{mode}"
+            "[edge.bearer]\nkind = \"radio-access\"\nrlc = {{ {rlc} }}\n\
+             air.down = {{ kind = \"dedicated\", errors = {errors}, errors_by = \"{by}\" }}\n\
+             air.up = {{ kind = \"dedicated\", errors = {errors}, errors_by = \"{by}\", rate = \"128kbit/s\" }}\n"
         )
     });
     let cell = (1u32..4).prop_map(|users| {

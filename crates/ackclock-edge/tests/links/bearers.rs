@@ -21,18 +21,7 @@ use crate::common::{
 /// Tables of every bearer of the registry; a bearer without tables here is tested with its defaults.
 fn every_bearer() -> Vec<Value> {
     let tables = |name: &str| match name {
-        "umts-rlc-am" => vec![
-            json!({}),
-            json!({"errors": "rayleigh", "window": 64, "max_dat": 4, "status": {"prohibit": "60ms"}}),
-            json!({"errors": "30%", "errors_by": "pdu", "window": 32, "order": "out-of-sequence", "poll": {"timer": "90ms"}}),
-            json!({"errors": "40%", "max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}),
-            json!({"errors": "50%", "errors_by": "pdu", "max_dat": 2, "mrw": {"timer": "100ms", "most": 2}, "pdu": "16B", "rate": "384kbit/s"}),
-            json!({"errors": "20%", "pdu": "160B", "rate": "2048kbit/s", "up_rate": "128kbit/s", "poll": {"every_pdus": 7, "every_sdus": 3, "prohibit": "30ms", "period": "150ms"}, "status": {"period": "200ms", "piggyback": false}}),
-            json!({"errors": "30%", "errors_by": "pdu", "window": 64, "status": {"missing": "shorter", "windows": [{"at": "200ms", "pdus": 8}, {"at": "900ms", "pdus": 64}]}}),
-            json!({"errors": "30%", "errors_by": "pdu", "pdu": "16B", "rate": "384kbit/s", "status": {"missing": "bitmap"}}),
-            json!({"mode": "unacknowledged", "errors": "20%"}),
-        ],
-        "radio-access" => radio_access(),
+        "radio-access" => rlc_tables().into_iter().chain(radio_access()).collect(),
         "observed" => {
             vec![json!({"side": "network", "probe": "1s"}), json!({"side": "mobile", "probe": "1s"})]
         }
@@ -52,7 +41,42 @@ fn every_bearer() -> Vec<Value> {
         .collect()
 }
 
-/// The bearer of several users, whose number the key `users` says: what `umts-rlc-am` says otherwise for each of them, and airs of two kinds.
+/// One user with a dedicated channel in each direction, with every rule of the radio link control.
+fn rlc_tables() -> Vec<Value> {
+    let table = |rates: [&str; 2], errors: &str, by: &str, rlc: Value| {
+        let air = rates.map(|rate| {
+            json!({"kind": "dedicated", "rate": rate, "delay": "25ms", "errors": errors, "errors_by": by})
+        });
+        json!({"rlc": rlc, "air": {"down": air[0], "up": air[1]}})
+    };
+    let usual = |errors, by, rlc| table(["384kbit/s", "64kbit/s"], errors, by, rlc);
+    vec![
+        usual("10%", "tti", json!({})),
+        usual("rayleigh", "tti", json!({"window": 64, "max_dat": 4, "status": {"prohibit": "60ms"}})),
+        usual("30%", "pdu", json!({"window": 32, "order": "out-of-sequence", "poll": {"timer": "90ms"}})),
+        usual(
+            "40%",
+            "tti",
+            json!({"max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}),
+        ),
+        usual("50%", "pdu", json!({"max_dat": 2, "mrw": {"timer": "100ms", "most": 2}, "pdu": "16B"})),
+        table(
+            ["2048kbit/s", "128kbit/s"],
+            "20%",
+            "tti",
+            json!({"pdu": "160B", "poll": {"every_pdus": 7, "every_sdus": 3, "prohibit": "30ms", "period": "150ms"}, "status": {"period": "200ms", "piggyback": false}}),
+        ),
+        usual(
+            "30%",
+            "pdu",
+            json!({"window": 64, "status": {"missing": "shorter", "windows": [{"at": "200ms", "pdus": 8}, {"at": "900ms", "pdus": 64}]}}),
+        ),
+        usual("30%", "pdu", json!({"pdu": "16B", "status": {"missing": "bitmap"}})),
+        usual("20%", "tti", json!({"mode": "unacknowledged"})),
+    ]
+}
+
+/// The bearer of several users, whose number the key `users` says, over airs of two kinds.
 fn radio_access() -> Vec<Value> {
     let dedicated = |rate: &str, errors: &str| json!({"kind": "dedicated", "rate": rate, "errors": errors});
     let cell = |harq: Value| json!({"kind": "shared", "slots": 500, "delay": "5ms", "harq": harq});
@@ -140,7 +164,6 @@ fn users(table: &Value) -> u32 {
 /// The settings of the radio link control that a table has; `None` for a bearer without one.
 fn rlc(table: &Value) -> Option<&Value> {
     match table["kind"].as_str() {
-        Some("umts-rlc-am") => Some(table),
         Some("radio-access") => Some(&table["rlc"]),
         _ => None,
     }
@@ -507,8 +530,9 @@ proptest! {
 
 /// A bearer of 384 kbit/s each way whose PDUs are lost independently.
 fn independent(share: f64, others: Value) -> AnyBearer {
-    let mut table = json!({"kind": "umts-rlc-am", "pdu": "80B", "up_rate": "384kbit/s", "errors": share, "errors_by": "pdu"});
-    table.as_object_mut().unwrap().extend(others.as_object().unwrap().clone());
+    let air = json!({"kind": "dedicated", "delay": "25ms", "errors": share, "errors_by": "pdu"});
+    let mut table = json!({"kind": "radio-access", "rlc": {"pdu": "80B"}, "air": {"down": air, "up": air}});
+    table["rlc"].as_object_mut().unwrap().extend(others.as_object().unwrap().clone());
     bearer(&table, &"drop-tail".into(), Capacity::Unlimited, 5)
 }
 
@@ -709,7 +733,12 @@ fn what_deliveries_tell_adds_up_to_what_was_sent_again() {
     for order in ["in-sequence", "out-of-sequence"] {
         // 1519 octets and a length indicator fill 19 PDUs, so no two packets share a PDU. Uplink is lossless, so no
         // PDU that has arrived is retransmitted.
-        let mut bearer = independent(0.3, json!({"order": order, "up_errors": 0, "max_dat": 40}));
+        let errors =
+            |share: f64| json!({"kind": "dedicated", "delay": "25ms", "errors": share, "errors_by": "pdu"});
+        let rlc = json!({"pdu": "80B", "order": order, "max_dat": 40});
+        let air = json!({"down": errors(0.3), "up": errors(0.0)});
+        let table = json!({"kind": "radio-access", "rlc": rlc, "air": air});
+        let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Unlimited, 5);
         for number in 0..400 {
             bearer.enqueue(Time::ZERO, Direction::Down, &segment(0, number, 1519)).unwrap();
         }
@@ -722,7 +751,7 @@ fn what_deliveries_tell_adds_up_to_what_was_sent_again() {
                 (told, arrived) = (told + repeated.times, arrived + 1);
             }
         }
-        let names = BEARERS.resolve(&json!({"kind": "umts-rlc-am"})).unwrap().gauges();
+        let names = BEARERS.resolve(&json!({"kind": "radio-access"})).unwrap().gauges();
         let place = names.iter().position(|name| *name == "retransmitted_pdus").unwrap();
         assert_eq!((arrived, f64::from(told)), (400, bearer.gauges(Direction::Down)[place]), "{order}");
         assert!(told > 2000, "{told}");

@@ -56,7 +56,8 @@ impl Neighbours {
     /// Fails under the same conditions as [`Neighbours::on`].
     pub fn on_all_edges() -> Result<Vec<Self>, String> {
         let plain = EdgeConfig::default().bearer;
-        let rlc = json!({ "kind": "umts-rlc-am", "errors": "5%", "errors_by": "pdu" }).into();
+        let air = json!({ "kind": "dedicated", "errors": "5%", "errors_by": "pdu" });
+        let rlc = json!({ "kind": "radio-access", "air": { "down": air, "up": air } }).into();
         let observed = json!({ "kind": "observed", "side": "network" }).into();
         let pairs = [
             ("snoop", &plain),

@@ -319,7 +319,7 @@ impl RadioAccessConfig {
             User::new(&classes, down, up, number, context).map_err(|(side, error)| under(side, error))
         };
         let users = (0..count).map(user).collect::<Result<_, _>>()?;
-        Ok(RadioAccess::of(users, Some(Box::new(shared)), &classes).naming_users())
+        Ok(RadioAccess::of(users, Some(Box::new(shared)), &classes))
     }
 
     /// Returns the part of the bearer that a key changes while the bearer runs.
@@ -497,7 +497,7 @@ impl BearerConfig for RadioAccessConfig {
             AirKind::Dedicated(down) => {
                 let airs = [down, self.up()?];
                 let bearer = RadioAccess::new(&self.classes(), airs, self.count() as u32, context);
-                bearer.map(RadioAccess::naming_users).map_err(|(direction, error)| under(direction, error))
+                bearer.map_err(|(direction, error)| under(direction, error))
             }
             AirKind::Cell(cell) => self.over_cell(cell, context),
         };

@@ -41,8 +41,8 @@
 //!
 //! ## Validation
 //! `tests/radio_access.rs` checks the properties required of all bearers, with one user and with three users, and that
-//! a user has the same events alone and among other users. The bearer `umts-rlc-am` is this bearer with a dedicated
-//! channel in each direction; its results are compared with AC06 and closed forms.
+//! a user has the same events alone and among other users. Results over a dedicated channel in each direction are
+//! compared with AC06 and closed forms.
 
 mod air;
 mod airs;
@@ -80,9 +80,8 @@ pub use self::airs::AIRS;
 use self::allocation::Allocation;
 pub use self::allocation::AllocationConfig;
 use self::channel::Channel;
-pub(crate) use self::class::Class;
+use self::class::Class;
 pub use self::config::{Airs, RadioAccessConfig};
-pub(crate) use self::dedicated::DedicatedKey;
 pub use self::dedicated::{DedicatedConfig, ErrorsBy};
 use self::filling::Filling;
 pub use self::flow_control::{
@@ -112,8 +111,6 @@ pub(crate) struct RadioAccess {
     allocation: Option<(Allocation, Vec<DedicatedRate>)>,
     /// Reports of the rates of dedicated channels; `None` unless requested.
     reports: Option<Reports>,
-    /// Whether the users come from `[[edge.user]]`, so that a report names its user.
-    names_users: bool,
     /// Number of channels of each user.
     classes: usize,
     /// Channel of each flow, counted over all users; channel 0 by default.
@@ -146,11 +143,6 @@ impl RadioAccess {
         Ok(Self { allocation, ..Self::of(users, None, classes) })
     }
 
-    /// Names the user in each report of a dedicated channel.
-    pub(crate) fn naming_users(self) -> Self {
-        Self { names_users: true, ..self }
-    }
-
     fn of(users: Vec<User>, shared: Option<Box<Shared>>, classes: &[Class]) -> Self {
         Self {
             changes: vec![Time::NEVER; users.len()],
@@ -159,7 +151,6 @@ impl RadioAccess {
             shared,
             allocation: None,
             reports: None,
-            names_users: false,
             classes: classes.len(),
             channel_of: Vec::new(),
             next: [0; 2],
@@ -306,7 +297,7 @@ impl RadioAccess {
     /// Reports the rates of dedicated channels that have changed, if reports are requested.
     fn note_rates(&mut self, now: Time) {
         if let Some(reports) = &mut self.reports {
-            reports.note(now, &self.users, self.names_users);
+            reports.note(now, &self.users);
         }
     }
 
@@ -429,13 +420,10 @@ impl Bearer for RadioAccess {
         Cow::Owned(all)
     }
 
-    /// Only users of `[[edge.user]]` are told apart.
     fn radio(&self, direction: Direction, user: Option<u32>) -> Option<RadioCounts> {
         let numbers = match user {
             None => 0..self.users.len(),
-            Some(user) if self.names_users && (user as usize) < self.users.len() => {
-                user as usize..user as usize + 1
-            }
+            Some(user) if (user as usize) < self.users.len() => user as usize..user as usize + 1,
             Some(_) => return None,
         };
         let mut sum = RadioCounts::default();

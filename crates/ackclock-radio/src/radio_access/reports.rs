@@ -23,9 +23,8 @@ impl Reports {
         }
     }
 
-    /// Generates a report at `at` for each user whose rate has changed. `names_users` says whether a report names its
-    /// user.
-    pub(super) fn note(&mut self, at: Time, users: &[User], names_users: bool) {
+    /// Generates a report at `at` for each user whose rate has changed.
+    pub(super) fn note(&mut self, at: Time, users: &[User]) {
         for (number, (user, told)) in (0..).zip(users.iter().zip(&mut self.told)) {
             let rate = user.rate(at, Direction::Down);
             if std::mem::replace(told, rate) == rate {
@@ -35,7 +34,7 @@ impl Reports {
             self.made.push_back(RadioReport {
                 number: 0,
                 at,
-                user: names_users.then_some(number),
+                user: Some(number),
                 rate,
                 queued_packets,
                 queued_bytes,

@@ -1,4 +1,4 @@
-//! # UMTS RLC, acknowledged mode
+//! # UMTS RLC
 //!
 //! ## Source
 //! 3GPP TS 25.322, "Radio Link Control (RLC) protocol specification", release 6, with the settings of AC06 as restated
@@ -22,8 +22,7 @@
 //!   38.323;
 //! - `end`: one end of the bearer in either mode, without a clock.
 //!
-//! A dedicated channel in each direction provides clock and air interface (`radio_access/dedicated.rs`): this bearer is
-//! a short notation for `radio-access`.
+//! The bearer `radio-access` provides clock and air interfaces.
 //!
 //! ## Differences from the source
 //! - A STATUS PDU reports missing PDUs by either LIST or BITMAP, and never by RLIST. If the missing PDUs do not fit
@@ -52,7 +51,6 @@
 //! `docs/how-to/umts.md` compares real senders over the bearer with simulated senders.
 
 mod bounds;
-mod config;
 mod discard;
 mod end;
 mod entity;
@@ -76,7 +74,6 @@ mod statuses;
 mod transmitter;
 mod unacknowledged;
 
-pub use config::UmtsRlcAmConfig;
 pub use missing::MissingFormat;
 pub use poll::{PollConfig, WindowPolls};
 pub use rlc::{BufferCounts, OnMaxDat, RlcConfig, RlcMode, Tries};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Config as _, FlowId, Segment, Seq, Span, Streams, Time};
+use ackclock_core::{FlowId, Segment, Seq, Span, Streams, Time};
 use ackclock_link::queue::{DropTailConfig, Place};
 use ackclock_link::{Capacity, Cause, DeliveryOrder, LinkEvent, QueuePlan};
 
@@ -35,13 +35,13 @@ struct Pair {
 impl Pair {
     /// Entities with room for `room` PDUs of 40 octets per TTI. STATUS may follow each other after 60 ms; Timer_Poll
     /// is 200 ms.
-    fn new(room: usize, change: impl FnOnce(&mut UmtsRlcAmConfig)) -> Self {
-        let mut config = UmtsRlcAmConfig { window: 8, ..UmtsRlcAmConfig::default() };
+    fn new(room: usize, change: impl FnOnce(&mut RlcConfig)) -> Self {
+        let mut config = RlcConfig { window: 8, ..RlcConfig::default() };
         (config.poll.window_percent, config.poll.every_sdus) = (0, 0);
         config.status.prohibit = Span::from_millis(60);
         change(&mut config);
         config.check().unwrap();
-        let entity = || match End::new(&config.rlc(), (config.tti + config.delay) * 2) {
+        let entity = || match End::new(&config, ms(ARRIVES) * 2) {
             End::Acknowledged(entity) => *entity,
             End::Unacknowledged(_) => panic!("an entity of acknowledged mode"),
         };

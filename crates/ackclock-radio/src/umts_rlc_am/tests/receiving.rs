@@ -14,14 +14,14 @@ fn a_gap_in_the_numbers_triggers_a_status() {
 
 #[test]
 fn without_the_detection_of_gaps_only_a_poll_does() {
-    let config = |config: &mut UmtsRlcAmConfig| config.status.missing_pdu = false;
+    let config = |config: &mut RlcConfig| config.status.missing_pdu = false;
     let pair = Pair::new(2, config).down(&[3]).lose(0, [0]).until(5000);
     assert_eq!(pair.sent()[3..], ["50 < ACK3-0", "90 > D0p", "130 < ACK3"]);
 }
 
 #[test]
 fn timer_status_prohibit_holds_a_status_back_and_one_answers_all_that_came_meanwhile() {
-    let config = |config: &mut UmtsRlcAmConfig| {
+    let config = |config: &mut RlcConfig| {
         config.poll.every_pdus = 1;
         config.status.prohibit = ms(100);
     };
@@ -33,7 +33,7 @@ fn timer_status_prohibit_holds_a_status_back_and_one_answers_all_that_came_meanw
 
 #[test]
 fn timer_status_periodic_reports_as_long_as_something_comes_or_is_missing() {
-    let config = |config: &mut UmtsRlcAmConfig| {
+    let config = |config: &mut RlcConfig| {
         config.status.period = ms(100);
         config.status.missing_pdu = false;
         config.poll.last_pdu = false;
@@ -48,7 +48,7 @@ fn timer_status_periodic_reports_as_long_as_something_comes_or_is_missing() {
 
 #[test]
 fn timer_status_periodic_reports_again_what_is_still_missing() {
-    let config = |config: &mut UmtsRlcAmConfig| {
+    let config = |config: &mut RlcConfig| {
         config.status.period = ms(100);
         config.status.missing_pdu = false;
         config.poll.last_pdu = false;
@@ -100,8 +100,7 @@ fn a_status_does_not_take_the_place_of_padding_that_is_too_small() {
 /// PDUs of 12 octets; a packet of 12 of them, every second of which is lost.
 fn every_second_lost(missing: MissingFormat) -> Pair {
     let mut pair = Pair::new(12, |config| {
-        (config.pdu, config.rate) = (ackclock_core::Size::Bytes(12), ackclock_core::Rate::from_bps(96_000));
-        config.up_rate = ackclock_core::Rate::from_bps(96_000);
+        config.pdu = crate::umts_rlc_am::pdu_size::PduSize::Fixed(ackclock_core::Size::Bytes(12));
         config.window = 64;
         config.status.missing = missing;
     });
@@ -159,7 +158,7 @@ fn a_pdu_outside_the_window_is_discarded() {
 }
 
 /// From 100 ms on two PDUs may be unacknowledged, at both ends.
-fn two_allowed(config: &mut UmtsRlcAmConfig) {
+fn two_allowed(config: &mut RlcConfig) {
     config.status.windows = vec![WindowChange { at: ms(100), pdus: 2 }];
 }
 

@@ -4,14 +4,14 @@ use super::*;
 use crate::umts_rlc_am::LossCause;
 
 /// MaxDAT 3: a PDU is sent twice, and given up instead of a third time.
-fn short(config: &mut UmtsRlcAmConfig) {
+fn short(config: &mut RlcConfig) {
     config.max_dat = 3;
     config.mrw = Tries { timer: ms(150), most: 2 };
     config.reset = Tries { timer: ms(150), most: 2 };
 }
 
 /// The first PDU of the first of two packets is lost twice; a third packet arrives at 90.
-fn given_up(change: impl FnOnce(&mut UmtsRlcAmConfig)) -> Pair {
+fn given_up(change: impl FnOnce(&mut RlcConfig)) -> Pair {
     let mut pair = Pair::new(3, change).down(&[2, 1]).lose(0, [0]).lose(80, [0]).until(90);
     pair.put(0, 1);
     pair
@@ -34,7 +34,7 @@ fn a_packet_whose_pdu_was_sent_often_enough_is_discarded_and_the_window_moved() 
 #[test]
 fn a_packet_that_is_still_being_cut_is_given_up_whole() {
     // Of six PDUs two per TTI are sent; D0 is lost three times, with a window of four so that the others wait.
-    let config = |config: &mut UmtsRlcAmConfig| {
+    let config = |config: &mut RlcConfig| {
         short(config);
         config.window = 4;
     };
@@ -68,9 +68,9 @@ fn an_mrw_whose_answer_is_lost_is_repeated_and_answered_again() {
 
 #[test]
 fn a_reset_that_nobody_answers_is_given_up_after_max_rst() {
-    let config = |config: &mut UmtsRlcAmConfig| {
+    let config = |config: &mut RlcConfig| {
         short(config);
-        (config.on_max_dat, config.mrw) = (OnMaxDat::Reset, UmtsRlcAmConfig::default().mrw);
+        (config.on_max_dat, config.mrw) = (OnMaxDat::Reset, RlcConfig::default().mrw);
     };
     let pair = given_up(config).lose(170, [0]).lose(320, [0]).until(1000);
     assert_eq!(pair.sent()[7..], ["170 > RESET0 lost", "320 > RESET0 lost"]);
@@ -81,9 +81,9 @@ fn a_reset_that_nobody_answers_is_given_up_after_max_rst() {
 
 #[test]
 fn where_reset_is_chosen_both_ends_are_reset_at_once() {
-    let config = |config: &mut UmtsRlcAmConfig| {
+    let config = |config: &mut RlcConfig| {
         short(config);
-        (config.on_max_dat, config.mrw) = (OnMaxDat::Reset, UmtsRlcAmConfig::default().mrw);
+        (config.on_max_dat, config.mrw) = (OnMaxDat::Reset, RlcConfig::default().mrw);
     };
     let pair = given_up(config).until(5000);
     assert_eq!(pair.sent()[7..], ["170 > RESET0", "210 < RESET_ACK0"]);
@@ -93,9 +93,9 @@ fn where_reset_is_chosen_both_ends_are_reset_at_once() {
 #[test]
 fn a_reset_is_asked_for_again_and_done_once() {
     // The first RESET_ACK is lost: the RESET is repeated at 320, and the peer, which knows the number, only answers.
-    let config = |config: &mut UmtsRlcAmConfig| {
+    let config = |config: &mut RlcConfig| {
         short(config);
-        (config.on_max_dat, config.mrw) = (OnMaxDat::Reset, UmtsRlcAmConfig::default().mrw);
+        (config.on_max_dat, config.mrw) = (OnMaxDat::Reset, RlcConfig::default().mrw);
     };
     let mut pair = given_up(config).lose_up(210).until(300);
     // In between the peer may send: its numbers restart at 0, and are ignored until the reset is complete here too.

@@ -110,7 +110,7 @@ fn what_is_sent_again_goes_before_what_is_new_the_lowest_number_first() {
 
 #[test]
 fn every_so_many_pdus_poll_those_sent_again_too() {
-    let config = |config: &mut UmtsRlcAmConfig| config.poll.every_pdus = 3;
+    let config = |config: &mut RlcConfig| config.poll.every_pdus = 3;
     let pair = Pair::new(8, config).down(&[7]).lose(0, [0]).until(85);
     let expected = [
         "0 > D0 lost",
@@ -128,14 +128,14 @@ fn every_so_many_pdus_poll_those_sent_again_too() {
 
 #[test]
 fn every_so_many_packets_poll_in_the_pdu_that_ends_the_last_of_them() {
-    let config = |config: &mut UmtsRlcAmConfig| config.poll.every_sdus = 2;
+    let config = |config: &mut RlcConfig| config.poll.every_sdus = 2;
     let pair = Pair::new(8, config).down(&[1, 2, 1, 1, 2]).until(10);
     assert_eq!(pair.sent(), ["0 > D0", "0 > D1", "0 > D2p", "0 > D3", "0 > D4p", "0 > D5", "0 > D6p"]);
 }
 
 #[test]
 fn every_pdu_polls_from_a_share_of_the_window_on() {
-    let config = |config: &mut UmtsRlcAmConfig| {
+    let config = |config: &mut RlcConfig| {
         (config.window, config.poll.window_percent) = (24, 50);
     };
     // D11 is the twelfth of 24. The answer to it arrives at 185 and moves VT(A) to 12, so D23 is the twelfth again.
@@ -150,7 +150,7 @@ fn every_pdu_polls_from_a_share_of_the_window_on() {
 
 #[test]
 fn the_first_pdu_alone_polls_each_time_that_a_share_of_the_window_is_reached() {
-    let config = |config: &mut UmtsRlcAmConfig| {
+    let config = |config: &mut RlcConfig| {
         (config.window, config.poll.window_percent) = (24, 50);
         config.poll.window_polls = WindowPolls::First;
     };
@@ -171,7 +171,7 @@ fn the_last_pdu_that_the_window_allows_polls_and_beyond_it_nothing_is_sent() {
 
 #[test]
 fn timer_poll_prohibit_keeps_polls_apart_and_forgets_none() {
-    let config = |config: &mut UmtsRlcAmConfig| {
+    let config = |config: &mut RlcConfig| {
         config.poll.every_pdus = 1;
         config.poll.prohibit = ms(30);
     };
@@ -184,7 +184,7 @@ fn timer_poll_prohibit_keeps_polls_apart_and_forgets_none() {
 
 #[test]
 fn timer_poll_periodic_polls_as_long_as_something_is_unacknowledged() {
-    let config = |config: &mut UmtsRlcAmConfig| {
+    let config = |config: &mut RlcConfig| {
         (config.poll.last_pdu, config.poll.last_retransmission) = (false, false);
         config.poll.period = ms(100);
     };
