@@ -1,14 +1,9 @@
 //! Output files that grow under their final name.
 
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
-use rustix::process::geteuid;
-
-use crate::place::{Found, OF_ANOTHER_USER, Place, denied};
+use crate::place::Place;
 use crate::{Folders, WriteError};
 
 /// Opens an output file that grows under its final name, so that the user can watch it grow. Earlier contents are
@@ -19,38 +14,12 @@ use crate::{Folders, WriteError};
 pub fn create_in_place(target: &Path) -> Result<File, WriteError> {
     let open = || {
         let place = Place::find(target, Folders::Existing)?;
-        match place.found {
-            Found::Nothing | Found::File => emptied(&place),
-            Found::Special | Found::Opened => place.open_special(),
-        }
+        if place.is_special() { place.open_special() } else { place.create_emptied() }
     };
     open().map_err(|error| WriteError::new(target, error))
 }
 
-fn emptied(place: &Place) -> io::Result<File> {
-    // Without the flag NONBLOCK the call would block if a named pipe without a reader had replaced the file.
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = place.folder.open(&place.name, flags)?;
-    check_own(&file, place)?;
-    file.set_len(0)?;
-    Ok(file)
-}
-
-/// Checks that an open file is a regular file of this user, and that no other user has given it a second name (hard
-/// link).
-pub(crate) fn check_own(file: &File, place: &Place) -> io::Result<()> {
-    let found = file.metadata()?;
-    if found.uid() != geteuid().as_raw() {
-        return Err(denied(OF_ANOTHER_USER));
-    }
-    // Through a second name (hard link), another user could make this user overwrite the file.
-    if !found.is_file() || found.nlink() != 1 && place.folder.is_open_to_all() {
-        return Err(denied("it was replaced meanwhile, or has another name"));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs;
     use std::io::Write;
@@ -58,6 +27,8 @@ mod tests {
     use std::process::Command;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
+
+    use rustix::process::geteuid;
 
     use super::*;
 
@@ -81,14 +52,14 @@ mod tests {
         fs::write(at("precious"), "as it was").unwrap();
         let place = Place::find(&at("log"), Folders::Existing).unwrap();
         symlink("precious", at("log")).unwrap();
-        assert!(emptied(&place).unwrap_err().to_string().starts_with("Too many levels"));
+        assert!(place.create_emptied().unwrap_err().to_string().starts_with("Too many levels"));
         fs::remove_file(at("log")).unwrap();
         fs::hard_link(at("precious"), at("log")).unwrap();
-        assert!(emptied(&place).unwrap_err().to_string().ends_with("has another name"));
+        assert!(place.create_emptied().unwrap_err().to_string().ends_with("has another name"));
         fs::remove_file(at("log")).unwrap();
         assert!(Command::new("mkfifo").arg(at("log")).status().unwrap().success());
         // Opening a pipe must neither wait for a reader nor write.
-        emptied(&place).unwrap_err();
+        place.create_emptied().unwrap_err();
         assert_eq!(fs::read(at("precious")).unwrap(), b"as it was");
     }
 

@@ -5,34 +5,31 @@
 //!
 //! A path is resolved one name at a time, relative to a folder that is held open, and the kernel follows no links. Each
 //! check inspects the open descriptor, and the file is created and renamed in the checked folder, so that concurrent
-//! changes of the path do not redirect the output.
+//! changes of the path do not redirect the output. These checks need Linux; on other systems files are complete or absent.
 
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 mod found;
-#[cfg(target_os = "linux")]
 mod in_place;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
 mod place;
-#[cfg(target_os = "linux")]
 mod rows;
-#[cfg(target_os = "linux")]
 mod whole;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Folders, Rows, WholeFile, create_in_place, write_whole};
 pub use found::FoundRow;
-#[cfg(target_os = "linux")]
 pub use in_place::create_in_place;
-#[cfg(target_os = "linux")]
-pub use place::Folders;
-#[cfg(target_os = "linux")]
 pub use rows::Rows;
-#[cfg(target_os = "linux")]
 pub use whole::{WholeFile, write_whole};
+
+/// Treatment of missing folders of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Folders {
+    /// Missing folders are an error.
+    Existing,
+    /// Missing folders are created.
+    Created,
+}
 
 /// Error for a file that cannot be written.
 #[derive(Debug, thiserror::Error)]

@@ -5,34 +5,30 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat, fstat, fstatfs, mkdirat, openat, readlinkat,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, PROC_SUPER_MAGIC, Stat, flock, fstat, fstatfs,
+    mkdirat, openat, readlinkat, renameat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
+use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Treatment of missing folders of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Folders {
-    /// Missing folders are an error.
-    Existing,
-    /// Missing folders are created.
-    Created,
-}
+use crate::Folders;
 
 /// Name in an open folder, with the directory entry that existed when the path was resolved.
 #[derive(Debug)]
 pub(crate) struct Place {
-    pub(crate) folder: Folder,
+    folder: Folder,
     pub(crate) name: OsString,
-    pub(crate) found: Found,
+    found: Found,
 }
 
 /// Kind of directory entry.
 #[derive(Debug)]
-pub(crate) enum Found {
+enum Found {
     Nothing,
     File,
     /// Device, named pipe or socket.
@@ -43,10 +39,10 @@ pub(crate) enum Found {
 
 /// Folder that is held open.
 #[derive(Debug)]
-pub(crate) struct Folder {
-    pub(crate) descriptor: OwnedFd,
+struct Folder {
+    descriptor: OwnedFd,
     /// Path of the folder without symbolic links, for messages.
-    pub(crate) path: PathBuf,
+    path: PathBuf,
     owner: u32,
     mode: u32,
     /// Whether links and files created by the folder's owner are trusted like links and files of root and of this user.
@@ -93,6 +89,102 @@ impl Place {
         }
         Ok(file)
     }
+
+    /// Whether the directory entry is a device, a pipe or another open file without a path, which is written directly.
+    pub(crate) const fn is_special(&self) -> bool {
+        matches!(self.found, Found::Special | Found::Opened)
+    }
+
+    /// Creates a file with this name in the same folder.
+    ///
+    /// # Errors
+    /// Fails if the name exists.
+    pub(crate) fn create(&self, name: &OsStr) -> io::Result<File> {
+        self.folder.open(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
+    }
+
+    /// Opens the file for writing, creates it if it is missing, and removes its contents.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be opened, or is not this user's.
+    pub(crate) fn create_emptied(&self) -> io::Result<File> {
+        // Without the flag NONBLOCK the call would block if a named pipe without a reader had replaced the file.
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = self.folder.open(&self.name, flags)?;
+        self.check_own(&file)?;
+        file.set_len(0)?;
+        Ok(file)
+    }
+
+    /// Opens the file for reading; `None` if it did not exist when the path was resolved.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be opened, or is not this user's.
+    pub(crate) fn read(&self) -> io::Result<Option<File>> {
+        if !matches!(self.found, Found::File) {
+            return Ok(None);
+        }
+        let file = self.folder.open(&self.name, OFlags::RDONLY | OFlags::NOFOLLOW)?;
+        self.check_own(&file)?;
+        Ok(Some(file))
+    }
+
+    /// Opens a file with this name in the same folder for reading and appending, and locks it for this process.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be opened, is not this user's, or is locked by another process.
+    pub(crate) fn open_locked(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        loop {
+            let file = self.folder.open(name, flags)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Err(Errno::WOULDBLOCK) => return Err(io::Error::other("another process is writing it")),
+                locked => locked?,
+            }
+            // The process that held the lock may have completed the file and removed the partial file.
+            if fstat(&file)?.st_nlink != 0 {
+                self.check_own(&file)?;
+                return Ok(file);
+            }
+        }
+    }
+
+    /// Renames a file of the same folder; a link with the new name is replaced, not followed.
+    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(renameat(&self.folder.descriptor, from, &self.folder.descriptor, to)?)
+    }
+
+    /// Removes a file of the same folder.
+    pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(&self.folder.descriptor, name, AtFlags::empty())?)
+    }
+
+    /// Path of a name in the same folder, without symbolic links.
+    pub(crate) fn path_of(&self, name: &OsStr) -> PathBuf {
+        self.folder.path.join(name)
+    }
+
+    /// Checks that an open file is a regular file of this user, and that no other user has given it a second name (hard
+    /// link).
+    fn check_own(&self, file: &File) -> io::Result<()> {
+        let found = file.metadata()?;
+        if found.uid() != geteuid().as_raw() {
+            return Err(denied(OF_ANOTHER_USER));
+        }
+        // Through a second name (hard link), another user could make this user overwrite the file.
+        if !found.is_file() || found.nlink() != 1 && self.folder.is_open_to_all() {
+            return Err(denied("it was replaced meanwhile, or has another name"));
+        }
+        Ok(())
+    }
+}
+
+/// Text of 24 random digits, which no other user can predict.
+pub(crate) fn unique() -> io::Result<String> {
+    let mut random = [0; 12];
+    // The kernel always fills requests below 256 bytes completely (getrandom(2)).
+    getrandom(&mut random, GetRandomFlags::empty())?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// A partly resolved path.
@@ -208,7 +300,7 @@ impl Folder {
     }
 
     /// Opens a file in this folder; the umask determines the permissions of a new file.
-    pub(crate) fn open(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
+    fn open(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
         Ok(openat(&self.descriptor, name, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666))?.into())
     }
 
@@ -218,7 +310,7 @@ impl Folder {
     }
 
     /// Whether any user may create entries in this folder.
-    pub(crate) fn is_open_to_all(&self) -> bool {
+    fn is_open_to_all(&self) -> bool {
         self.mode & EVERY_USER_WRITES != 0
     }
 
@@ -259,11 +351,11 @@ fn names(path: &Path) -> Vec<OsString> {
     path.components().rev().filter_map(name).collect()
 }
 
-pub(crate) fn denied(why: &str) -> io::Error {
+fn denied(why: &str) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, why)
 }
 
-pub(crate) const OF_ANOTHER_USER: &str = "it belongs to another user";
+const OF_ANOTHER_USER: &str = "it belongs to another user";
 /// Maximum number of followed links, as in the kernel (path_resolution(7)).
 const MOST_LINKS: u32 = 40;
 const STICKY: u32 = 0o1000;

@@ -2,15 +2,11 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FlockOperation, OFlags, flock, unlinkat};
-use rustix::io::Errno;
-
 use crate::found::{FoundRow, read_rows};
-use crate::in_place::check_own;
-use crate::place::{Found, Place};
+use crate::place::Place;
 use crate::whole::{PARTIAL, joined};
 use crate::{Folders, WholeFile, WriteError};
 
@@ -36,11 +32,11 @@ impl Rows {
     pub fn open(target: &Path, folders: Folders) -> Result<Option<Self>, WriteError> {
         let open = || {
             let place = Place::find(target, folders)?;
-            if matches!(place.found, Found::Special | Found::Opened) {
+            if place.is_special() {
                 return Ok(None);
             }
             let name = joined(&place.name, PARTIAL);
-            let partial = locked(&place, &name)?;
+            let partial = place.open_locked(&name)?;
             let empty = partial.metadata()?.len() == 0;
             Ok(Some(Self { target: target.to_owned(), place, name, partial, empty }))
         };
@@ -55,12 +51,10 @@ impl Rows {
     pub fn found(&mut self) -> Result<Vec<FoundRow>, WriteError> {
         let read = || {
             let mut rows = Vec::new();
-            if matches!(self.place.found, Found::File) {
-                let file = self.place.folder.open(&self.place.name, OFlags::RDONLY | OFlags::NOFOLLOW)?;
-                check_own(&file, &self.place)?;
+            if let Some(file) = self.place.read()? {
                 read_rows(&file, &self.target, &mut rows)?;
             }
-            let partial = self.place.folder.path.join(&self.name);
+            let partial = self.place.path_of(&self.name);
             let whole = read_rows(&self.partial, &partial, &mut rows)?;
             self.partial.set_len(whole)?;
             Ok(rows)
@@ -81,7 +75,7 @@ impl Rows {
 
     /// Path of the partial file, if it has rows.
     pub fn unfinished(&self) -> Option<PathBuf> {
-        (!self.empty).then(|| self.place.folder.path.join(&self.name))
+        (!self.empty).then(|| self.place.path_of(&self.name))
     }
 
     /// Writes the complete file with the given rows in this order, and removes the partial file.
@@ -101,29 +95,12 @@ impl Drop for Rows {
     fn drop(&mut self) {
         if self.empty {
             // A destructor cannot report errors, so the result is ignored.
-            let _ = unlinkat(&self.place.folder.descriptor, &self.name, AtFlags::empty());
+            let _ = self.place.remove(&self.name);
         }
     }
 }
 
-/// Opens the partial file and locks it for this process.
-fn locked(place: &Place, name: &OsString) -> io::Result<File> {
-    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    loop {
-        let file = place.folder.open(name, flags)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => return Err(io::Error::other("another process is writing it")),
-            locked => locked?,
-        }
-        // The process that held the lock may have completed the file and removed the partial file.
-        if rustix::fs::fstat(&file)?.st_nlink != 0 {
-            check_own(&file, place)?;
-            return Ok(file);
-        }
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

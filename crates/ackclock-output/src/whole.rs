@@ -5,10 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, OFlags, renameat, unlinkat};
-use rustix::rand::{GetRandomFlags, getrandom};
-
-use crate::place::{Folder, Found, Place};
+use crate::place::{Place, unique};
 use crate::{Folders, WriteError};
 
 /// A result file that gets its final name only when complete. Until then the file is in the same folder under a name
@@ -42,13 +39,11 @@ impl WholeFile {
     pub fn create(target: &Path, folders: Folders) -> Result<Self, WriteError> {
         let open = || {
             let place = Place::find(target, folders)?;
-            let (file, partial) = match place.found {
-                Found::Nothing | Found::File => {
-                    let name = partial_name(&place.name)?;
-                    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-                    (place.folder.open(&name, flags)?, Some(name))
-                }
-                Found::Special | Found::Opened => (place.open_special()?, None),
+            let (file, partial) = if place.is_special() {
+                (place.open_special()?, None)
+            } else {
+                let name = joined(&place.name, &format!(".{}{PARTIAL}", unique()?));
+                (place.create(&name)?, Some(name))
             };
             Ok(Self { target: target.to_owned(), place, partial, writer: BufWriter::new(file) })
         };
@@ -72,19 +67,6 @@ impl WholeFile {
         self.complete().map_err(|error| self.failure(error))
     }
 
-    /// Writes all buffered data, keeps the incomplete file as `NAME.partial` and returns its path. If a folder is named
-    /// `NAME.partial`, the file keeps its random name.
-    ///
-    /// # Errors
-    /// Fails under the same conditions as [`WholeFile::finish`].
-    pub fn leave_unfinished(mut self) -> Result<PathBuf, WriteError> {
-        self.writer.flush().map_err(|error| self.failure(error))?;
-        let Some(random) = self.partial.take() else { return Ok(self.target.clone()) };
-        let unfinished = joined(&self.place.name, PARTIAL);
-        let renamed = rename(&self.place.folder, &random, &unfinished).is_ok();
-        Ok(self.place.folder.path.join(if renamed { unfinished } else { random }))
-    }
-
     /// Creates an error about this file.
     pub fn failure(&self, error: io::Error) -> WriteError {
         WriteError::new(&self.target, error)
@@ -100,7 +82,7 @@ impl WholeFile {
         let Some(partial) = &self.partial else { return Ok(()) };
         // Some file systems report a full disk only when data is synchronised.
         self.writer.get_ref().sync_all()?;
-        rename(&self.place.folder, partial, &self.place.name)?;
+        self.place.rename(partial, &self.place.name)?;
         self.partial = None;
         Ok(())
     }
@@ -110,7 +92,7 @@ impl Drop for WholeFile {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
             // A destructor cannot report errors, so the result is ignored.
-            let _ = unlinkat(&self.place.folder.descriptor, partial, AtFlags::empty());
+            let _ = self.place.remove(partial);
         }
     }
 }
@@ -125,19 +107,6 @@ impl Write for WholeFile {
     }
 }
 
-/// Renames a file within its folder; a link with the new name is replaced, not followed.
-fn rename(folder: &Folder, from: &OsStr, to: &OsStr) -> io::Result<()> {
-    Ok(renameat(&folder.descriptor, from, &folder.descriptor, to)?)
-}
-
-fn partial_name(name: &OsStr) -> io::Result<OsString> {
-    let mut random = [0; 12];
-    // The kernel always fills requests below 256 bytes completely (getrandom(2)).
-    getrandom(&mut random, GetRandomFlags::empty())?;
-    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(joined(name, &format!(".{random}{PARTIAL}")))
-}
-
 pub(crate) fn joined(name: &OsStr, ending: &str) -> OsString {
     let mut name = name.to_owned();
     name.push(ending);
@@ -146,7 +115,7 @@ pub(crate) fn joined(name: &OsStr, ending: &str) -> OsString {
 
 pub(crate) const PARTIAL: &str = ".partial";
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
@@ -179,44 +148,6 @@ mod tests {
         drop(create(&path));
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn an_unfinished_file_says_so_by_its_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut file = create(&folder.path().join("a.jsonl"));
-        file.write_all(b"half").unwrap();
-        let left = file.leave_unfinished().unwrap();
-        assert!(left.ends_with("a.jsonl.partial"));
-        assert_eq!(fs::read(left).unwrap(), b"half");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn what_bears_the_unfinished_name_is_neither_followed_nor_filled() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        fs::write(at("precious"), "as it was").unwrap();
-        symlink(at("precious"), at("a.jsonl.partial")).unwrap();
-        let mut file = create(&at("a.jsonl"));
-        file.write_all(b"half").unwrap();
-        assert_eq!(file.leave_unfinished().unwrap(), at("a.jsonl.partial"));
-        assert!(!fs::symlink_metadata(at("a.jsonl.partial")).unwrap().is_symlink());
-        assert_eq!(fs::read(at("a.jsonl.partial")).unwrap(), b"half");
-        assert_eq!(fs::read(at("precious")).unwrap(), b"as it was");
-    }
-
-    #[test]
-    fn a_folder_of_the_unfinished_name_does_not_cost_the_results() {
-        let folder = tempfile::tempdir().unwrap();
-        let taken = folder.path().join("a.jsonl.partial");
-        fs::create_dir(&taken).unwrap();
-        let mut file = create(&folder.path().join("a.jsonl"));
-        file.write_all(b"half").unwrap();
-        let left = file.leave_unfinished().unwrap();
-        assert_ne!(left, taken);
-        assert!(left.to_string_lossy().ends_with(".partial"), "{}", left.display());
-        assert_eq!(fs::read(left).unwrap(), b"half");
     }
 
     #[test]
