@@ -245,33 +245,36 @@ impl BoxTable {
     ///
     /// # Errors
     /// Fails with the key, the value and the allowed values.
-    pub fn read(text: &str) -> Result<Self, String> {
-        let mut file: toml::Table =
-            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        let table = file.remove("box").ok_or("the table `[box]` is missing")?;
+    pub fn read(text: &str) -> Result<Self, ConfigError> {
+        let whole = |message: &str| ConfigError::new("", message.trim_end());
+        let mut file: toml::Table = toml::from_str(text).map_err(|error| whole(&error.to_string()))?;
+        let table = file.remove("box").ok_or_else(|| whole("the table `[box]` is missing"))?;
         let table: Self = serde_path_to_error::deserialize(table).map_err(|error| {
             let path = error.path().to_string();
             let path = if path == "." { "box".to_owned() } else { format!("box.{path}") };
-            format!("{path}: {}", error.inner().to_string().trim_end())
+            ConfigError::new(path, error.inner().to_string().trim_end())
         })?;
-        table.check().map(|()| table)
+        table.check().map_err(|error| error.under("box"))?;
+        Ok(table)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), ConfigError> {
         let [least, most] = STALES;
         if !(least..=most).contains(&self.stale) {
-            return Err(format!("box.stale: {} is not from {least} to {most}", self.stale));
+            let message = format!("{} is not from {least} to {most}", self.stale);
+            return Err(ConfigError::new("stale", message));
         }
         if !(1..=128).contains(&self.prefix6) {
-            return Err(format!("box.prefix6: {} is not from 1 to 128", self.prefix6));
+            return Err(ConfigError::new("prefix6", format!("{} is not from 1 to 128", self.prefix6)));
         }
         if self.subscribers.len() > MOST_NETWORKS {
-            return Err(format!("box.subscribers: {} networks, at most 1024", self.subscribers.len()));
+            let message = format!("{} networks, at most 1024", self.subscribers.len());
+            return Err(ConfigError::new("subscribers", message));
         }
         let too_small = |network: &&Prefix| !network.is_ipv4() && network.mapped().1 > self.prefix6;
         if let Some(network) = self.subscribers.iter().find(too_small) {
             let message = format!("{network} is smaller than one subscriber, a /{}", self.prefix6);
-            return Err(format!("box.subscribers: {message}"));
+            return Err(ConfigError::new("subscribers", message));
         }
         for (key, is_set) in [
             ("file", self.file.is_some()),
@@ -279,7 +282,7 @@ impl BoxTable {
             ("leave_alone", !self.leave_alone.is_empty()),
         ] {
             if is_set && self.subscribers.is_empty() {
-                return Err(format!("box.{key}: needs `subscribers`, a list of networks"));
+                return Err(ConfigError::new(key, "needs `subscribers`, a list of networks"));
             }
         }
         Ok(())
@@ -289,15 +292,12 @@ impl BoxTable {
     ///
     /// # Errors
     /// Fails with the key or the line, the value and the allowed values.
-    pub fn policy(&self, edge: EdgeValues, list: Option<&str>) -> Result<Policy, String> {
+    pub fn policy(&self, edge: EdgeValues, list: Option<&str>) -> Result<Policy, ConfigError> {
         let observed =
             edge.observed.unwrap_or(ObservedConfig { side: self.side, ..ObservedConfig::default() });
         if observed.side != self.side {
-            return Err(format!(
-                "edge.bearer.side: {} and box.side: {} differ",
-                side(observed.side),
-                side(self.side)
-            ));
+            let message = format!("{} and box.side: {} differ", side(observed.side), side(self.side));
+            return Err(ConfigError::new("edge.bearer.side", message));
         }
         let mut policy = Policy {
             side: self.side,
@@ -309,10 +309,13 @@ impl BoxTable {
             act_on: self.act_on.clone(),
             leave_alone: self.leave_alone.clone(),
         };
-        policy.observer(&policy.rule).map_err(|error| error.under("edge").to_string())?;
+        policy.observer(&policy.rule).map_err(|error| error.under("edge"))?;
         if let Some(list) = list {
             let name = self.file.as_deref().unwrap_or("".as_ref()).display();
-            policy.individual = policy.individuals(list).map_err(|error| format!("{name}:{error}"))?;
+            policy.individual = policy.individuals(list).map_err(|(line, error)| {
+                let path = format!("{name}:{line}");
+                ConfigError::new(path, error)
+            })?;
         }
         Ok(policy)
     }
@@ -330,38 +333,39 @@ const HEADINGS: &str = "key,name,regulator,buffer";
 
 impl Policy {
     /// Reads the list of subscribers with settings of their own. An empty field means the value of the `[edge]` table.
-    fn individuals(&self, list: &str) -> Result<BTreeMap<Ipv6Addr, Rule>, String> {
+    fn individuals(&self, list: &str) -> Result<BTreeMap<Ipv6Addr, Rule>, (usize, ConfigError)> {
         let lines = list.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
         let mut lines = lines.filter(|(_, line)| !line.starts_with('#'));
         if lines.next().is_none_or(|(_, line)| line != HEADINGS) {
-            return Err(format!("1: the first line is not `{HEADINGS}`"));
+            return Err((1, ConfigError::new("", format!("the first line is not `{HEADINGS}`"))));
         }
         let mut rules = BTreeMap::new();
         for (number, line) in lines.filter(|(_, line)| !line.is_empty()) {
-            let (key, rule) = self.individual(line).map_err(|error| format!("{number}: {error}"))?;
+            let (key, rule) = self.individual(line).map_err(|error| (number, error))?;
             if rules.insert(key, rule).is_some() {
-                return Err(format!("{number}: key: this subscriber has an earlier line"));
+                return Err((number, ConfigError::new("key", "this subscriber has an earlier line")));
             }
         }
         Ok(rules)
     }
 
-    fn individual(&self, line: &str) -> Result<(Ipv6Addr, Rule), String> {
+    fn individual(&self, line: &str) -> Result<(Ipv6Addr, Rule), ConfigError> {
         let fields: Vec<_> = line.split(',').map(str::trim).collect();
         let [key, name, regulator, buffer] = fields[..] else {
-            return Err(format!("{} fields, not the four of `{HEADINGS}`", fields.len()));
+            let message = format!("{} fields, not the four of `{HEADINGS}`", fields.len());
+            return Err(ConfigError::new("", message));
         };
-        let network: Prefix = key.parse().map_err(|error| format!("key: {error}"))?;
+        let network: Prefix = key.parse().map_err(|error: String| ConfigError::new("key", error))?;
         let (address, bits) = network.mapped();
         let own = if network.is_ipv4() { 128 } else { self.prefix6 };
         if bits != own && bits != 128 {
             let what = if network.is_ipv4() { "an address".to_owned() } else { format!("a /{own}") };
-            return Err(format!("key: `{key}` is not one subscriber, {what}"));
+            return Err(ConfigError::new("key", format!("`{key}` is not one subscriber, {what}")));
         }
         let mask = u128::MAX.checked_shl(128 - own).unwrap_or(0);
         let address = Ipv6Addr::from_bits(address.to_bits() & mask);
         if self.rule(address).is_none() {
-            return Err(format!("key: `{key}` is in no network of `box.subscribers`"));
+            return Err(ConfigError::new("key", format!("`{key}` is in no network of `box.subscribers`")));
         }
         let mut rule = self.rule.clone();
         rule.name = Some(name.to_owned()).filter(|name| !name.is_empty());
@@ -369,9 +373,9 @@ impl Policy {
             rule.regulator = regulator.into();
         }
         if !buffer.is_empty() {
-            rule.buffer = buffer.parse().map_err(|error| format!("buffer: {error}"))?;
+            rule.buffer = buffer.parse().map_err(|error| ConfigError::new("buffer", error))?;
         }
-        self.observer(&rule).map_err(|error| error.to_string())?;
+        self.observer(&rule)?;
         Ok((address, rule))
     }
 }

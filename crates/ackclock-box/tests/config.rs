@@ -10,7 +10,8 @@ fn edge(regulator: &str) -> EdgeValues {
 }
 
 fn policy(keys: &str, list: Option<&str>) -> Result<Policy, String> {
-    BoxTable::read(&format!("[box]\ninterface = \"wwan0\"\n{keys}"))?.policy(edge("wrd"), list)
+    let table = BoxTable::read(&format!("[box]\ninterface = \"wwan0\"\n{keys}"));
+    table.and_then(|table| table.policy(edge("wrd"), list)).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -46,8 +47,9 @@ fn an_error_names_the_key_the_value_and_what_is_allowed() {
         let error = policy(keys, None).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
-    assert!(BoxTable::read("[edge]").unwrap_err().contains("`[box]` is missing"));
-    assert!(BoxTable::read("[box]\nact = true").unwrap_err().contains("box: missing field `interface`"));
+    assert!(BoxTable::read("[edge]").unwrap_err().message.contains("`[box]` is missing"));
+    let error = BoxTable::read("[box]\nact = true").unwrap_err();
+    assert!(error.path == "box" && error.message.contains("missing field `interface`"), "{error}");
     for (list, expected) in [
         ("", "1: the first line is not `key,name,regulator,buffer`"),
         ("10.0.0.1", "2: 1 fields"),
@@ -69,9 +71,10 @@ fn an_error_names_the_key_the_value_and_what_is_allowed() {
     }
     let table = BoxTable::read("[box]\ninterface = \"wwan0\"").unwrap();
     let observed = Some(ObservedConfig { side: Side::Network, ..ObservedConfig::default() });
-    let error = table.policy(EdgeValues { observed, ..edge("wrd") }, None).unwrap_err();
+    let error = table.policy(EdgeValues { observed, ..edge("wrd") }, None).unwrap_err().to_string();
     assert!(error.contains("edge.bearer.side: \"network\" and box.side: \"mobile\" differ"), "{error}");
-    assert!(table.policy(edge("snoop"), None).unwrap_err().contains("edge.regulator: `snoop`"));
+    let error = table.policy(edge("snoop"), None).unwrap_err();
+    assert!(error.path == "edge.regulator" && error.message.starts_with("`snoop`"), "{error}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Key>, Failure> {
     check(&metadata, rustix::process::geteuid().as_raw()).map_err(wrong)?;
     let mut text = String::new();
     file.take(LARGEST).read_to_string(&mut text).map_err(reading)?;
-    parse(&text).map_err(wrong)
+    parse(&text).map_err(|error| wrong(error.to_string()))
 }
 
 /// Opens a file without waiting for the writer of a pipe.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 /// Error of a value in a scenario: what is wrong, and which values are allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{path}: {message}")]
+#[error("{path}{}{message}", if path.is_empty() { "" } else { ": " })]
 pub struct ConfigError {
     /// Dotted path of the invalid key, relative to the table that was read; empty for an error of the table itself.
     pub path: String,
@@ -37,6 +37,27 @@ impl ConfigError {
         };
         Self { path, ..self }
     }
+}
+
+/// Lets a type with `FromStr` and `Display` be read and written as text by serde, with the attribute
+/// `serde(try_from = "String", into = "String")`.
+#[macro_export]
+macro_rules! text_value {
+    ($type:ty) => {
+        impl TryFrom<String> for $type {
+            type Error = <Self as std::str::FromStr>::Err;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                text.parse()
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(value: $type) -> Self {
+                value.to_string()
+            }
+        }
+    };
 }
 
 /// Configuration of one component, as a table in a scenario file.

@@ -384,18 +384,17 @@ impl EdgeConfig {
     ///
     /// # Errors
     /// Fails if there is no such class; the message lists the classes.
-    pub fn class_named(&self, name: &str) -> Result<u8, String> {
+    pub fn class_named(&self, name: &str) -> Result<u8, ConfigError> {
         let classes = &self.radio().class;
         let number = (1..).zip(classes).find(|(_, class)| class.name == name);
         number.map(|(number, _)| number).ok_or_else(|| {
             let names: Vec<_> = classes.iter().map(|class| format!("\"{}\"", class.name)).collect();
-            match names.is_empty() {
-                true => format!("\"{name}\" is not the name of a table [[edge.class]]: there is none"),
-                false => format!(
-                    "\"{name}\" is not the name of a table [[edge.class]]: there are {}",
-                    names.join(", ")
-                ),
-            }
+            let there = match names.is_empty() {
+                true => "is none".to_owned(),
+                false => format!("are {}", names.join(", ")),
+            };
+            let message = format!("\"{name}\" is not the name of a table [[edge.class]]: there {there}");
+            ConfigError::new("class", message)
         })
     }
 

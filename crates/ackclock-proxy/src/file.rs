@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ackclock_core::{Component, Prefix, SteeringConfig, name_of};
+use ackclock_core::{Component, ConfigError, Prefix, SteeringConfig, name_of};
 use ackclock_edge::STEERINGS;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -79,30 +79,30 @@ impl File {
     ///
     /// # Errors
     /// Fails with the key and the allowed values.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let table: toml::Table =
-            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        let file: Self = serde_path_to_error::deserialize(table)
-            .map_err(|error| format!("{}: {}", error.path(), error.inner().to_string().trim_end()))?;
+            toml::from_str(text).map_err(|error| ConfigError::new("", error.to_string().trim_end()))?;
+        let file: Self = serde_path_to_error::deserialize(table).map_err(|error| {
+            ConfigError::new(error.path().to_string(), error.inner().to_string().trim_end())
+        })?;
         let most = file.proxy.max_connections;
         if !CONNECTIONS.contains(&most) {
-            return Err(format!("proxy.max_connections: {most} is not from 4 to 100000"));
+            return Err(ConfigError::new("proxy.max_connections", format!("{most} is not from 4 to 100000")));
         }
         if file.proxy.listen.is_empty() && file.proxy.transparent.is_empty() {
-            return Err("proxy.listen: no address, for example [\"127.0.0.1:8080\"]".to_owned());
+            return Err(ConfigError::new("proxy.listen", "no address, for example [\"127.0.0.1:8080\"]"));
         }
         let name = name_of(&file.relay.steering);
-        let steering = file
-            .relay
-            .steering
-            .config(&STEERINGS)
-            .map_err(|error| error.under("relay.steering").to_string())?;
+        let steering = file.relay.steering.config(&STEERINGS);
+        let steering = steering.map_err(|error| error.under("relay.steering"))?;
         match (steering.patience(), &file.proxy.reports) {
             (Some(_), None) => {
-                Err(format!("relay.steering: `{name}` needs radio reports: set `[proxy.reports]`"))
+                let message = format!("`{name}` needs radio reports: set `[proxy.reports]`");
+                Err(ConfigError::new("relay.steering", message))
             }
             (None, Some(_)) => {
-                Err("proxy.reports: `relay.steering` is \"none\" and uses no reports, set \"rnf\"".to_owned())
+                let message = "`relay.steering` is \"none\" and uses no reports, set \"rnf\"";
+                Err(ConfigError::new("proxy.reports", message))
             }
             _ => Ok(file),
         }
@@ -112,8 +112,8 @@ impl File {
     ///
     /// # Errors
     /// Fails if the steering is invalid, which [`parse`](Self::parse) has checked.
-    pub fn options(self, keys: Vec<Key>) -> Result<Options, String> {
-        let steering = self.relay.steering.config(&STEERINGS).map_err(|error| error.to_string())?.clone();
+    pub fn options(self, keys: Vec<Key>) -> Result<Options, ConfigError> {
+        let steering = self.relay.steering.config(&STEERINGS)?.clone();
         let ProxyTable { listen, transparent, allow, max_connections, reports } = self.proxy;
         let reports = reports.map(|reports| Reports { listen: reports.listen, keys, steering });
         Ok(Options { listen, transparent, allow, max_connections: max_connections as usize, reports })
@@ -144,7 +144,7 @@ mod tests {
                 "relay.steering.gain: 3",
             ),
         ] {
-            let error = File::parse(&text).unwrap_err();
+            let error = File::parse(&text).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
         let file = File::parse(&format!("{proxy}{reports}[relay]\nsteering = \"rnf\"")).unwrap();

@@ -1,6 +1,7 @@
 //! Recordings as arrays of rates over time.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use ackclock_core::Span;
@@ -40,7 +41,9 @@ pub(crate) fn trace<'py>(
 /// Content of a recording: of a file, or of a built-in one such as `synthetic:lte-driving`.
 fn bytes_of(py: Python<'_>, path: &Path) -> PyResult<Vec<u8>> {
     match path.to_str().and_then(synthetic::read) {
-        Some(built_in) => built_in.map(String::into_bytes).map_err(PyValueError::new_err),
+        Some(built_in) => {
+            built_in.map(String::into_bytes).map_err(|error| PyValueError::new_err(error.to_string()))
+        }
         None => std::fs::read(path).map_err(|error| os_error(py, path, &error)),
     }
 }
@@ -89,15 +92,15 @@ pub(crate) fn read_recording<'py>(
 }
 
 /// Sets an import option by its name.
-fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
+fn set(options: &mut Options, name: &str, value: &str) -> Result<(), Box<dyn Error>> {
     let columns = &mut options.columns;
     let text = || Some(value.to_owned());
-    let whole = || value.parse::<u64>().map_err(|_| "it is a whole number".to_owned());
+    let whole = || value.parse::<u64>().map_err(|_| "it is a whole number");
     match name {
         "form" => options.form = Some(Form::named(value)?),
         "direction" => options.towards = Some(Towards::named(value)?),
         "missing" => options.missing = Missing::named(value)?,
-        "probe_rate" => options.rate = Some(value.parse().map_err(|error| format!("{error}"))?),
+        "probe_rate" => options.rate = Some(value.parse()?),
         "run" => options.run = Some(whole()?),
         "sort" => options.sort = value == "true",
         "time" => columns.time = text(),
@@ -113,7 +116,7 @@ fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
         "separator" => columns.separator = Some(separator_named(value)?),
         "decimal" => columns.decimal_comma = value == ",",
         "skip" => columns.skip = whole()? as usize,
-        _ => return Err("there is no such option".to_owned()),
+        _ => return Err("there is no such option".into()),
     }
     Ok(())
 }

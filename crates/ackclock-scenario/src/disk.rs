@@ -52,7 +52,7 @@ impl Files for DiskFiles {
             return Ok(Arc::clone(bytes));
         }
         let bytes: Arc<[u8]> = match synthetic::read(path) {
-            Some(text) => text?.into_bytes().into(),
+            Some(text) => text.map_err(|error| error.to_string())?.into_bytes().into(),
             None => self.read_disk(path)?.into(),
         };
         read.insert(path.to_owned(), Arc::clone(&bytes));

@@ -218,8 +218,7 @@ impl Tables {
 
     /// Number of the flow's class of service; 0 for the class without a name.
     pub(crate) fn class(&self, flow: &FlowGroup) -> Result<u8, ConfigError> {
-        let class = flow.class.as_ref().map_or(Ok(0), |name| self.edge.class_named(name));
-        class.map_err(|message| ConfigError::new("class", message))
+        flow.class.as_ref().map_or(Ok(0), |name| self.edge.class_named(name))
     }
 
     /// Checks that the flow's `user` names an existing `[[edge.user]]` table, if the edge is a cell.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use ackclock_core::Prefix;
+use ackclock_core::{ConfigError, Prefix};
 use ackclock_live::metrics::{Kind, Labels, Page};
 use ackclock_proxy::file::File;
 use ackclock_proxy::listeners::Way;
@@ -150,7 +150,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
             reports: None,
         });
     };
-    let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
+    let wrong = |error: ConfigError| Failure::Input(format!("{}: {error}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
     let file = File::parse(&text).map_err(wrong)?;
     let keys = match &file.proxy.reports {

@@ -159,16 +159,14 @@ pub(super) fn table(bytes: &[u8], options: &Options) -> Result<Read, TraceError>
     let (time, load, rate) = (table.column("log_time")?, table.column(load)?, table.column(rate)?);
     let rtt = table.column("rtt").ok();
     let (mut rows, mut largest) = (Vec::new(), 0.0_f64);
-    for row in table.data() {
-        let (line, fields) = row?;
-        let number = |column: usize| table.number((line, column), fields[column]);
-        let begins = TimeUnit::Auto.seconds(fields[time]);
-        let begins = begins.ok_or_else(|| table.wrong((line, time), fields[time], "a time"))?;
-        let (load, kbps) = (number(load)?, number(rate)?);
+    for record in table.data() {
+        let record = record?;
+        let begins = record.time(time, TimeUnit::Auto, "a time")?;
+        let (load, kbps) = (record.number(load)?, record.number(rate)?);
         largest = largest.max(load.unwrap_or(0.0));
-        let delay = rtt.map(number).transpose()?.flatten().map(|ms| ms / 2e3);
+        let delay = record.known(rtt, 1.0)?.map(|ms| ms / 2e3);
         let rate = load.zip(kbps).map(|(load, kbps)| load * kbps * 1e3);
-        rows.push(Row { line, begins, rate, delay, ..Row::default() });
+        rows.push(Row { line: record.line, begins, rate, delay, ..Row::default() });
     }
     if largest > PERCENT {
         rows.iter_mut().for_each(|row| row.rate = row.rate.map(|rate| rate / 100.0));

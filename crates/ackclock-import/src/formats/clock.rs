@@ -2,6 +2,8 @@
 
 use ackclock_core::units::time_unit;
 
+use super::UnknownName;
+
 /// Unit of a column of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum TimeUnit {
@@ -20,13 +22,13 @@ impl TimeUnit {
     ///
     /// # Errors
     /// Fails if the name is unknown; the error lists the valid names.
-    pub fn named(name: &str) -> Result<Self, String> {
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         match name {
             "auto" => Ok(Self::Auto),
             "iso" => Ok(Self::Stamp),
             unit => time_unit(unit)
                 .map(Self::Seconds)
-                .ok_or_else(|| "it is one of s, ms, us, ns, iso, auto".to_owned()),
+                .ok_or_else(|| UnknownName::of(["s", "ms", "us", "ns", "iso", "auto"])),
         }
     }
 

@@ -20,23 +20,16 @@ pub(super) fn ucc(bytes: &[u8], options: &Options) -> Result<Read, TraceError> {
         (table.column("timestamp")?, table.column(if up { "ul_bitrate" } else { "dl_bitrate" })?);
     let [state, ping, ping_loss] = ["state", "pingavg", "pingloss"].map(|name| table.column(name).ok());
     let (mut rows, mut idle) = (Vec::new(), 0_usize);
-    for row in table.data() {
-        let (line, fields) = row?;
-        let number = |column: usize| table.number((line, column), fields[column]);
-        let begins = TimeUnit::Stamp.seconds(fields[time]);
-        let begins = begins.ok_or_else(|| table.wrong((line, time), fields[time], "YYYY.MM.DD_HH.MM.SS"))?;
-        let known = |column: Option<usize>, unit: f64| match column {
-            Some(column) => Ok(number(column)?.map(|number| number * unit)),
-            None => Ok(None),
-        };
-        idle += usize::from(state.is_some_and(|state| fields[state] == "I"));
+    for record in table.data() {
+        let record = record?;
+        idle += usize::from(state.is_some_and(|state| record.fields[state] == "I"));
         rows.push(Row {
-            line,
-            begins,
-            rate: number(rate)?.map(|kbps| kbps * 1e3),
-            delay: known(ping, 0.5e-3)?,
+            line: record.line,
+            begins: record.time(time, TimeUnit::Stamp, "YYYY.MM.DD_HH.MM.SS")?,
+            rate: record.known(Some(rate), 1e3)?,
+            delay: record.known(ping, 0.5e-3)?,
             // A lost ping may be lost in either direction.
-            loss: known(ping_loss, 1e-2)?.map(|lost| 1.0 - libm::sqrt((1.0 - lost).max(0.0))),
+            loss: record.known(ping_loss, 1e-2)?.map(|lost| 1.0 - libm::sqrt((1.0 - lost).max(0.0))),
             ..Row::default()
         });
     }
@@ -72,15 +65,11 @@ pub(super) fn lumos5g(bytes: &[u8], options: &Options) -> Result<Read, TraceErro
     let (run, time) = (table.column("run_num")?, table.column("seq_num")?);
     let rate = table.column("throughput")?;
     let mut runs: BTreeMap<u64, Vec<Row>> = BTreeMap::new();
-    for row in table.data() {
-        let (line, fields) = row?;
-        let number = |column: usize| table.number((line, column), fields[column]);
-        let needed = |column: usize| {
-            number(column)?.ok_or_else(|| table.wrong((line, column), fields[column], "a number"))
-        };
-        let rate = number(rate)?.map(|mbps| mbps * 1e6);
-        let row = Row { line, begins: needed(time)?, rate, ..Row::default() };
-        runs.entry(needed(run)? as u64).or_default().push(row);
+    for record in table.data() {
+        let record = record?;
+        let (rate, begins) = (record.known(Some(rate), 1e6)?, record.needed(time, "a number")?);
+        let row = Row { line: record.line, begins, rate, ..Row::default() };
+        runs.entry(record.needed(run, "a number")? as u64).or_default().push(row);
     }
     let longest = runs.iter().max_by_key(|(number, rows)| (rows.len(), std::cmp::Reverse(**number)));
     let chosen = options.run.or(longest.map(|(number, _)| *number)).unwrap_or(0);

@@ -42,6 +42,20 @@ pub use table::{Columns, Unit, separator_named};
 
 use rows::{Row, finish};
 
+/// Error of a name that is not among the allowed names.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is one of {allowed}")]
+pub struct UnknownName {
+    /// Allowed names, separated by commas.
+    pub allowed: String,
+}
+
+impl UnknownName {
+    fn of<const N: usize>(names: [&str; N]) -> Self {
+        Self { allowed: names.join(", ") }
+    }
+}
+
 /// Format of a recording's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -126,9 +140,9 @@ impl Form {
     ///
     /// # Errors
     /// Fails if the name is unknown; the error lists the valid names.
-    pub fn named(name: &str) -> Result<Self, String> {
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         let found = Self::ALL.into_iter().find(|form| form.name() == name);
-        found.ok_or_else(|| format!("it is one of {}", Self::ALL.map(Self::name).join(", ")))
+        found.ok_or_else(|| UnknownName::of(Self::ALL.map(Self::name)))
     }
 
     /// Whether the format is native to ackclock or mahimahi, and needs no import.
@@ -152,11 +166,11 @@ impl Towards {
     ///
     /// # Errors
     /// Fails if the name is unknown; the error lists the valid names.
-    pub fn named(name: &str) -> Result<Self, String> {
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         match name {
             "down" => Ok(Self::Mobile),
             "up" => Ok(Self::Server),
-            _ => Err("it is one of down, up".to_owned()),
+            _ => Err(UnknownName::of(["down", "up"])),
         }
     }
 }
@@ -178,12 +192,12 @@ impl Missing {
     ///
     /// # Errors
     /// Fails if the name is unknown; the error lists the valid names.
-    pub fn named(name: &str) -> Result<Self, String> {
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         match name {
             "refuse" => Ok(Self::Refuse),
             "hold" => Ok(Self::Hold),
             "zero" => Ok(Self::Zero),
-            _ => Err("it is one of refuse, hold, zero".to_owned()),
+            _ => Err(UnknownName::of(["refuse", "hold", "zero"])),
         }
     }
 }

@@ -189,14 +189,13 @@ pub(super) fn lens(bytes: &[u8], options: &Options) -> Result<Read, TraceError> 
     let own = if options.towards == Some(Towards::Server) { "uplink" } else { "downlink" };
     let (time, rtt, own) = (table.column("timestamp")?, table.column("rtt")?, table.column(own)?);
     let mut rows = Vec::new();
-    for row in table.data() {
-        let (line, fields) = row?;
-        let number = |column: usize| table.number((line, column), fields[column]);
-        let begins = number(time)?.ok_or_else(|| table.wrong((line, time), fields[time], "a time"))? / 1e9;
-        let (rtt, own) = (number(rtt)?.unwrap_or(0.0), number(own)?.unwrap_or(0.0));
+    for record in table.data() {
+        let record = record?;
+        let begins = record.needed(time, "a time")? / 1e9;
+        let (rtt, own) = (record.number(rtt)?.unwrap_or(0.0), record.number(own)?.unwrap_or(0.0));
         let ms = if own > 0.0 { Some(own) } else { (rtt > 0.0).then_some(rtt / 2.0) };
         let loss = Some(f64::from(u8::from(own == -1.0)));
-        rows.push(Row { line, begins, delay: ms.map(|ms| ms / 1e3), loss, ..Row::default() });
+        rows.push(Row { line: record.line, begins, delay: ms.map(|ms| ms / 1e3), loss, ..Row::default() });
     }
     probed(rows, options, Vec::new())
 }

@@ -3,9 +3,9 @@
 use ackclock_core::units::{rate_unit, time_unit};
 
 use super::super::{TraceError, excerpt, lines};
-use super::Options;
 use super::clock::TimeUnit;
 use super::rows::Row;
+use super::{Options, UnknownName};
 
 /// Columns of a table to read, by name or by number from 1, and their units. Columns that are not given are guessed
 /// from the names in the header.
@@ -49,7 +49,7 @@ impl Unit {
     ///
     /// # Errors
     /// Fails if the name is unknown; the error lists the valid names.
-    pub fn named(name: &str) -> Result<Self, String> {
+    pub fn named(name: &str) -> Result<Self, UnknownName> {
         let bytes = |unit: &str| match unit {
             "B" => Some(8.0),
             "kB" | "KB" => Some(8e3),
@@ -61,7 +61,8 @@ impl Unit {
             None if name == "B" => Some(Self::Bytes),
             None => rate_unit(name).map(Self::Bps),
         };
-        unit.ok_or_else(|| "it is one of bit/s, kbit/s, Mbit/s, B/s, kB/s, MB/s, B".to_owned())
+        let names = ["bit/s", "kbit/s", "Mbit/s", "B/s", "kB/s", "MB/s", "B"];
+        unit.ok_or_else(|| UnknownName::of(names))
     }
 }
 
@@ -69,13 +70,13 @@ impl Unit {
 ///
 /// # Errors
 /// Fails if the name is unknown; the error lists the valid names.
-pub fn separator_named(name: &str) -> Result<char, String> {
+pub fn separator_named(name: &str) -> Result<char, UnknownName> {
     match name {
         "tab" => Ok('\t'),
         "space" => Ok(' '),
         "," => Ok(','),
         ";" => Ok(';'),
-        _ => Err("it is one of `,`, `;`, tab, space".to_owned()),
+        _ => Err(UnknownName::of(["`,`", "`;`", "tab", "space"])),
     }
 }
 
@@ -128,39 +129,67 @@ impl<'a> Table<'a> {
         self.header[time].starts_with(|c: char| c.is_ascii_digit())
     }
 
-    /// Fields of each row below the header, with the index of the row's line.
-    pub(super) fn data(&self) -> impl Iterator<Item = Result<(usize, Vec<&'a str>), TraceError>> {
-        self.rows(self.header_line + 1)
+    /// Records below the header.
+    pub(super) fn data(&self) -> impl Iterator<Item = Result<Record<'_>, TraceError>> {
+        self.records(self.header_line + 1)
     }
 
-    fn rows(&self, skip: usize) -> impl Iterator<Item = Result<(usize, Vec<&'a str>), TraceError>> {
-        let (separator, columns) = (self.separator, self.header.len());
-        content(self.bytes, skip).map(move |(index, line)| {
-            let fields = fields(line?, separator);
+    fn records(&self, skip: usize) -> impl Iterator<Item = Result<Record<'_>, TraceError>> {
+        let columns = self.header.len();
+        content(self.bytes, skip).map(move |(line, text)| {
+            let fields = fields(text?, self.separator);
             if fields.len() != columns {
                 let message = format!("{} fields; the header names {columns} columns", fields.len());
-                return Err(TraceError::at(index, message));
+                return Err(TraceError::at(line, message));
             }
-            Ok((index, fields))
+            Ok(Record { table: self, line, fields })
         })
     }
+}
 
-    /// Parses a number; `None` for a placeholder of a missing value.
-    pub(super) fn number(&self, at: (usize, usize), field: &str) -> Result<Option<f64>, TraceError> {
-        let field = field.trim_matches('"');
+/// One line of a table. Columns are given by their index.
+pub(super) struct Record<'a> {
+    table: &'a Table<'a>,
+    /// Index of the line in the file.
+    pub(super) line: usize,
+    pub(super) fields: Vec<&'a str>,
+}
+
+impl Record<'_> {
+    /// Number in a column; `None` for a placeholder of a missing value.
+    pub(super) fn number(&self, column: usize) -> Result<Option<f64>, TraceError> {
+        let field = self.fields[column].trim_matches('"');
         if matches!(field, "" | "-" | "--" | "NA" | "N/A" | "nan" | "NaN" | "null" | "None") {
             return Ok(None);
         }
-        let number = if self.decimal_comma { field.replace(',', ".").parse() } else { field.parse::<f64>() };
+        let comma = self.table.decimal_comma;
+        let number = if comma { field.replace(',', ".").parse() } else { field.parse::<f64>() };
         match number {
             Ok(number) if number.is_finite() => Ok(Some(number)),
-            _ => Err(self.wrong(at, field, "a number")),
+            _ => Err(self.wrong(column, "a number")),
         }
     }
 
-    pub(super) fn wrong(&self, (line, column): (usize, usize), field: &str, what: &str) -> TraceError {
-        let name = self.header.get(column).copied().unwrap_or_default();
-        TraceError::at(line, format!("column `{name}`: `{}` is not {what}", excerpt(field)))
+    /// Number in a column that has a value in every row; `what` describes the number.
+    pub(super) fn needed(&self, column: usize, what: &str) -> Result<f64, TraceError> {
+        self.number(column)?.ok_or_else(|| self.wrong(column, what))
+    }
+
+    /// Number in a column that the table may lack, in this unit.
+    pub(super) fn known(&self, column: Option<usize>, unit: f64) -> Result<Option<f64>, TraceError> {
+        let number = column.map(|column| self.number(column)).transpose()?.flatten();
+        Ok(number.map(|number| number * unit))
+    }
+
+    /// Time in a column, in seconds; `what` describes its format.
+    pub(super) fn time(&self, column: usize, unit: TimeUnit, what: &str) -> Result<f64, TraceError> {
+        unit.seconds(self.fields[column]).ok_or_else(|| self.wrong(column, what))
+    }
+
+    fn wrong(&self, column: usize, what: &str) -> TraceError {
+        let name = self.table.header.get(column).copied().unwrap_or_default();
+        let field = excerpt(self.fields[column].trim_matches('"'));
+        TraceError::at(self.line, format!("column `{name}`: `{field}` is not {what}"))
     }
 }
 
@@ -219,22 +248,15 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<
     let loss_unit = if columns.percent { 1e-2 } else { 1.0 };
     let skip = if table.is_headless(time) { table.header_line } else { table.header_line + 1 };
     let mut rows = Vec::new();
-    for row in table.rows(skip) {
-        let (line, fields) = row?;
-        let number = |column: Option<usize>, unit: f64| match column {
-            None => Ok(None),
-            Some(column) => Ok(table.number((line, column), fields[column])?.map(|number| number * unit)),
-        };
-        let begins = time_unit
-            .seconds(fields[time])
-            .ok_or_else(|| table.wrong((line, time), fields[time], "a time"))?;
+    for record in table.records(skip) {
+        let record = record?;
         let bps = if let Unit::Bps(bps) = unit { bps } else { 8.0 };
         rows.push(Row {
-            line,
-            begins,
-            rate: number(Some(rate), bps)?,
-            delay: number(delay, delay_unit)?,
-            loss: number(loss, loss_unit)?,
+            line: record.line,
+            begins: record.time(time, time_unit, "a time")?,
+            rate: record.known(Some(rate), bps)?,
+            delay: record.known(delay, delay_unit)?,
+            loss: record.known(loss, loss_unit)?,
             ..Row::default()
         });
     }
@@ -382,6 +404,19 @@ mod tests {
             let imported = read(missing).unwrap();
             assert_eq!((imported.missing, imported.recording.mean_rate().as_bps()), (1, 1000 * kbps));
         }
+    }
+
+    #[test]
+    fn a_missing_delay_is_that_of_the_row_before() {
+        let text = table("time,rate_kbps,wait", |n| format!("{n},5,{}", ["40", "-", "60"][n as usize % 3]));
+        let [time, delay] = ["time", "wait"].map(|name| Some(name.to_owned()));
+        let options =
+            Options { columns: Columns { time, delay, ..Columns::default() }, ..Options::default() };
+        let Recording::Samples(samples) = read(text.as_bytes(), &options).unwrap().recording else {
+            unreachable!("tables of rates")
+        };
+        let delays: Vec<_> = samples.rows().iter().take(6).map(|row| row.delay).collect();
+        assert_eq!(delays, [40, 40, 60, 40, 40, 60].map(Span::from_millis));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::reports::wire::Secret;
-use ackclock_core::Prefix;
+use ackclock_core::{ConfigError, Prefix};
 
 /// Key of one radio, with the users about whom the radio may report.
 #[derive(Clone, PartialEq, Eq)]
@@ -31,20 +31,24 @@ impl fmt::Debug for Key {
 ///
 /// # Errors
 /// Fails with the number of the first incorrect line, without the secret; also if the file contains no key.
-pub fn parse(text: &str) -> Result<Vec<Key>, String> {
+pub fn parse(text: &str) -> Result<Vec<Key>, ConfigError> {
     let mut keys: Vec<Key> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let key = key(line).map_err(|error| format!("line {}: {error}", number + 1))?;
+        let wrong = |message: String| ConfigError::new(format!("line {}", number + 1), message);
+        let key = key(line).map_err(wrong)?;
         if keys.iter().any(|other| other.number == key.number) {
-            return Err(format!("line {}: key {} is defined twice", number + 1, key.number));
+            return Err(wrong(format!("key {} is defined twice", key.number)));
         }
         keys.push(key);
     }
-    if keys.is_empty() { Err("contains no key: `NUMBER SECRET NETWORK...`".to_owned()) } else { Ok(keys) }
+    match keys.is_empty() {
+        true => Err(ConfigError::new("", "contains no key: `NUMBER SECRET NETWORK...`")),
+        false => Ok(keys),
+    }
 }
 
 fn key(line: &str) -> Result<Key, String> {
@@ -84,7 +88,7 @@ mod tests {
             (format!("1 {secret} 10.0.0.1/33"), "is not a network"),
             (format!("1 {secret} 10.0.0.1\n1 {secret} 10.0.0.2"), "line 2: key 1 is defined twice"),
         ] {
-            let error = parse(&text).err().unwrap();
+            let error = parse(&text).err().unwrap().to_string();
             assert!(error.contains(expected) && !error.contains(&secret), "{error}");
         }
     }

@@ -35,13 +35,16 @@ const LTE_SEED: u64 = 26;
 ///
 /// # Errors
 /// Fails with the names of the built-in recordings if `path` begins like a built-in recording and names none.
-pub fn read(path: &str) -> Option<Result<String, String>> {
+pub fn read(path: &str) -> Option<Result<String, ConfigError>> {
     let name = path.strip_prefix(PREFIX)?;
     Some(match BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
-        Some((_, generate)) => generate().map_err(|error| format!("{path}: {error}")),
+        Some((_, generate)) => generate().map_err(|error| ConfigError::new(path, error)),
         None => {
             let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-            Err(format!("{path}: no such recording is built in; there are {}", names.join(", ")))
+            Err(ConfigError::new(
+                path,
+                format!("no such recording is built in; there are {}", names.join(", ")),
+            ))
         }
     })
 }
@@ -59,6 +62,6 @@ mod tests {
             assert_eq!(text, read(&format!("{PREFIX}{name}")).unwrap().unwrap(), "{name}");
         }
         assert!(read("drive.down").is_none());
-        assert!(read("synthetic:evdo").unwrap().unwrap_err().contains("there are evdo-driving"));
+        assert!(read("synthetic:evdo").unwrap().unwrap_err().message.contains("there are evdo-driving"));
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
         None => None,
     };
     let edge = edge(scenario.tables()).map_err(wrong)?;
-    let policy = table.policy(edge, list.as_deref()).map_err(wrong)?;
+    let policy = table.policy(edge, list.as_deref()).map_err(|error| wrong(error.to_string()))?;
     let metrics = table.metrics.as_deref().map(loopback).transpose();
     let metrics = metrics.map_err(|error| wrong(format!("box.metrics: {error}")))?;
     let settings = Settings { policy, act: table.act, stale: table.stale };
