@@ -29,13 +29,7 @@ impl FromStr for Prefix {
     }
 }
 
-impl TryFrom<String> for Prefix {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
+crate::text_value!(Prefix);
 
 impl Prefix {
     /// Whether this is an IPv4 network.

@@ -48,19 +48,7 @@ impl FromStr for AgeLimit {
     }
 }
 
-impl TryFrom<String> for AgeLimit {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<AgeLimit> for String {
-    fn from(limit: AgeLimit) -> Self {
-        limit.to_string()
-    }
-}
+ackclock_core::text_value!(AgeLimit);
 
 impl fmt::Display for AgeLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

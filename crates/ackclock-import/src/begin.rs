@@ -69,19 +69,7 @@ impl FromStr for Begin {
     }
 }
 
-impl TryFrom<String> for Begin {
-    type Error = UnitError;
-
-    fn try_from(text: String) -> Result<Self, UnitError> {
-        text.parse()
-    }
-}
-
-impl From<Begin> for String {
-    fn from(begin: Begin) -> Self {
-        begin.to_string()
-    }
-}
+ackclock_core::text_value!(Begin);
 
 impl fmt::Display for Begin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -53,18 +53,7 @@ impl FromStr for Redraw {
     }
 }
 
-impl TryFrom<String> for Redraw {
-    type Error = UnitError;
-    fn try_from(text: String) -> Result<Self, UnitError> {
-        text.parse()
-    }
-}
-
-impl From<Redraw> for String {
-    fn from(redraw: Redraw) -> Self {
-        redraw.to_string()
-    }
-}
+ackclock_core::text_value!(Redraw);
 
 impl fmt::Display for Redraw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -146,9 +146,9 @@ pub struct Row<P> {
     parts: PhantomData<fn() -> P>,
 }
 
-/// Declares the component types of a row of the sender table.
-macro_rules! row {
-    ($(#[doc = $help:literal])+ $name:ident = $recovery:ty, $control:ty $(, $defaults:expr)?) => {
+/// Declares the component types of the rows of the sender table.
+macro_rules! rows {
+    ($($(#[doc = $help:literal])+ $name:ident = $recovery:ty, $control:ty $(, $defaults:expr)?;)+) => {$(
         $(#[doc = $help])+
         #[derive(Clone, Copy, Debug)]
         pub enum $name {}
@@ -159,64 +159,39 @@ macro_rules! row {
             const HELP: &'static str = concat!($($help),+);
             $(const DEFAULTS: RowDefaults = $defaults;)?
         }
-    };
+    )+};
 }
 
-row! {
+rows! {
     /// Reno: the first acknowledgement of new data ends fast recovery, so each further loss in a window halves the
     /// congestion window again.
-    RenoRow = Reno, RenoControl
-}
-row! {
+    RenoRow = Reno, RenoControl;
     /// NewReno (RFC 6582): one reduction per window of data, one retransmission per round trip.
-    NewRenoRow = NewReno, RenoControl
-}
-row! {
+    NewRenoRow = NewReno, RenoControl;
     /// SACK recovery (RFC 6675) with Reno's congestion window.
-    SackRow = Sack, RenoControl
-}
-row! {
+    SackRow = Sack, RenoControl;
     /// SACK recovery as in the ns-2 agent Sack1, with Reno's congestion window.
-    Sack1Row = Sack1, RenoControl
-}
-row! {
+    Sack1Row = Sack1, RenoControl;
     /// Reno that undoes spurious reductions (Eifel: RFC 3522 and RFC 4015).
-    EifelRow = Reno, RenoControl, RowDefaults { timestamps: Switch::On, undo: UndoKind::Eifel, ..RowDefaults::NONE }
-}
-row! {
+    EifelRow = Reno, RenoControl, RowDefaults { timestamps: Switch::On, undo: UndoKind::Eifel, ..RowDefaults::NONE };
     /// Westwood: at a loss, Reno's congestion window falls to the estimated bandwidth-delay product instead of halving.
-    WestwoodRow = Reno, Westwood
-}
-row! {
+    WestwoodRow = Reno, Westwood;
     /// Westwood+ with SACK recovery: one bandwidth sample per round trip.
-    WestwoodPlusRow = Sack, WestwoodPlus
-}
-row! {
+    WestwoodPlusRow = Sack, WestwoodPlus;
     /// CUBIC (RFC 9438) with SACK recovery.
-    CubicRow = Sack, Cubic
-}
-row! {
+    CubicRow = Sack, Cubic;
     /// BBR version 1 with SACK recovery.
-    BbrRow = Sack, Bbr
-}
-
-row! {
+    BbrRow = Sack, Bbr;
     /// BBR version 3 (draft-ietf-ccwg-bbr, 3 August 2026) with SACK recovery.
-    Bbr3Row = Sack, Bbr3
-}
-row! {
+    Bbr3Row = Sack, Bbr3;
     /// Copa (NSDI 2018) with SACK recovery: keeps a queue of a few packets by its delay, and competes with flows that
     /// fill the buffer.
-    CopaRow = Sack, Copa
-}
-row! {
+    CopaRow = Sack, Copa;
     /// DCTCP (RFC 8257) with SACK recovery: reduces the congestion window by the fraction of marked bytes.
-    DctcpRow = Sack, Dctcp, RowDefaults { ecn: EcnMode::Dctcp, ..RowDefaults::NONE }
-}
-row! {
+    DctcpRow = Sack, Dctcp, RowDefaults { ecn: EcnMode::Dctcp, ..RowDefaults::NONE };
     /// Prague (draft-briscoe-iccrg-prague-congestion-control-04) with SACK recovery: scalable congestion control for
     /// L4S queues.
-    PragueRow = Sack, Prague, RowDefaults { ecn: EcnMode::Accurate, ..RowDefaults::NONE }
+    PragueRow = Sack, Prague, RowDefaults { ecn: EcnMode::Accurate, ..RowDefaults::NONE };
 }
 
 impl<P: SenderParts> SenderRow for Row<P> {

@@ -90,19 +90,7 @@ impl FromStr for ControlSlots {
     }
 }
 
-impl TryFrom<String> for ControlSlots {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<ControlSlots> for String {
-    fn from(slots: ControlSlots) -> Self {
-        slots.to_string()
-    }
-}
+ackclock_core::text_value!(ControlSlots);
 
 impl fmt::Display for ControlSlots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -38,18 +38,7 @@ impl FromStr for PduSize {
     }
 }
 
-impl TryFrom<String> for PduSize {
-    type Error = String;
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<PduSize> for String {
-    fn from(size: PduSize) -> Self {
-        size.to_string()
-    }
-}
+ackclock_core::text_value!(PduSize);
 
 impl fmt::Display for PduSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
