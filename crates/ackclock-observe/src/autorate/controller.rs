@@ -218,6 +218,18 @@ mod tests {
     }
 
     #[test]
+    fn a_shaper_that_fell_returns_to_its_base_a_second_later() {
+        let mut controller = steady(0.5);
+        carry(&mut controller, 200, 3, 0.5, 240);
+        let fallen = controller.rate_bps;
+        assert!(fallen < 10e6, "{fallen}");
+        carry(&mut controller, 203, 19, 0.5, 40);
+        assert_eq!(controller.rate_bps, fallen, "950 ms later");
+        carry(&mut controller, 222, 1, 0.5, 40);
+        assert!((controller.rate_bps / fallen - 1.01).abs() < 1e-9, "{}", controller.rate_bps);
+    }
+
+    #[test]
     fn a_quiet_shaper_goes_back_to_its_base_by_a_hundredth_a_second() {
         let mut controller = steady(1.0);
         // 100 Mbit/s less 1 % five times: the load of the last 200 ms is still high at first.
