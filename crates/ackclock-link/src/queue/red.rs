@@ -304,6 +304,30 @@ mod tests {
     }
 
     #[test]
+    fn the_time_between_departures_leaves_out_the_time_without_packets() {
+        let mut red = red(&RedConfig::default());
+        for burst in [0, 1000] {
+            (0..3).for_each(|seq| red.enqueue(ms(burst), &packet(seq), Load::NONE).unwrap());
+            (1..=3).for_each(|n| assert!(red.dequeue(ms(burst + 10 * n)).is_some()));
+        }
+        assert_eq!(red.spacing, Span::from_millis(10));
+    }
+
+    #[test]
+    fn the_average_sinks_in_the_same_way_after_a_packet_has_aged() {
+        let averages = [false, true].map(|has_aged| {
+            let mut red = red(&RedConfig { weight: 0.5, ..RedConfig::default() });
+            (0..3).for_each(|seq| red.enqueue(ms(0), &packet(seq), Load::NONE).unwrap());
+            [10, 20].map(|at| assert!(red.dequeue(ms(at)).is_some()));
+            let last =
+                if has_aged { red.remove_oldest(ms(30)).is_some() } else { red.dequeue(ms(30)).is_some() };
+            red.pass(ms(60), &packet(3));
+            (last, red.average)
+        });
+        assert_eq!(averages[0], averages[1]);
+    }
+
+    #[test]
     fn the_probability_rises_to_a_tenth_and_gently_to_one() {
         let mut red = red(&RedConfig::default());
         for (average, expected) in [(5.0, 0.0), (10.0, 0.05), (15.0, 0.1), (22.5, 0.55), (29.999, 0.999_94)] {
