@@ -22,9 +22,10 @@ DOPPLERS = (5, 10, 11, 30, 60, 120)  # Hz; 11 Hz is 6 km/h at 1.9 GHz
 DOPPLER = 11  # at which rows are judged
 
 REGULATORS = {"DT": "none", "AR": "ack-regulator", "WRS": "wrs", "WRD": "wrd", "WRB": "wrb"}
+FIFO = {"edge.down.order": "fifo"}
+SFP = {"edge.down.order": "sfp"}
 # Which flow loses a packet matters only if flows share a buffer: one drop-tail queue per user favours none.
-FIFO = {"edge.down.order": "fifo", "edge.down.overflow": "arriving"}
-SFP = {"edge.down.order": "sfp", "edge.down.overflow": "longest"}
+ONE_QUEUE = {"edge.down.overflow": "arriving"}
 SCHEMES: Mapping[str, Mapping[str, Any]] = {
     "PF/FIFO": {"edge.down.scheduler": "pf", **FIFO},
     "PF/SFP": {"edge.down.scheduler": "pf", **SFP},
@@ -154,7 +155,11 @@ class Channel:
         tables = [{"count": times * count, "mean_snr": snr, "doppler": self.doppler} for count, snr in groups]
         more = {f"flow.{i}.count": times * count for i, count in enumerate(reading.groups)} if times > 1 else {}
         keys = {"edge.user": tables, **reading.keys, **self._files(), **more}
-        return {name: point(SCENARIOS / "short-flows.toml", {**keys, **SCHEMES[name]}) for name in schemes}
+        of = {name: {**keys, **SCHEMES[name]} for name in schemes}
+        for scheme in of.values():
+            if scheme.get("edge.down.buffer_per") == "user" and scheme["edge.down.order"] == "fifo":
+                scheme |= ONE_QUEUE
+        return {name: point(SCENARIOS / "short-flows.toml", scheme) for name, scheme in of.items()}
 
     def _files(self) -> Mapping[str, Any]:
         """Keys of the load of files, which begin within the first interval."""

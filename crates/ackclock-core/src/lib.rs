@@ -27,6 +27,7 @@ pub mod text;
 mod time;
 mod tracer;
 pub mod units;
+mod unused;
 mod wakes;
 
 pub use component::Component;
@@ -49,4 +50,5 @@ pub use streams::{Indexed, Stream, Streams};
 pub use time::{Span, Time};
 pub use tracer::{CountingTracer, NullTracer, Tracer};
 pub use units::{Pace, Rate, Size};
+pub use unused::Unused;
 pub use wakes::Wakes;

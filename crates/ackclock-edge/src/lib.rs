@@ -30,6 +30,7 @@ mod snoop;
 mod statistics;
 mod steering;
 mod step;
+mod unused;
 mod wait_marker;
 mod window_regulator;
 mod zhuge;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ackclock_core::{FlowId, Segment, Time};
+use ackclock_core::{FlowId, Segment, Time, Unused};
 use ackclock_link::queue::{AckFilter, Place};
 use ackclock_link::{Base, Cause, Departures, Left, LinkView, Observation, Side};
 use schemars::JsonSchema;
@@ -206,6 +206,12 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
     /// Returns the filter of ACKs that the queues of the opposite direction get.
     fn ack_filter(&self) -> Option<AckFilter> {
         None
+    }
+
+    /// Keys of the regulator's table that are not at their default and have no effect, because of other keys of the
+    /// table, or because the bearer only observes from `side`.
+    fn unused(&self, _side: Option<Side>) -> Vec<Unused> {
+        Vec::new()
     }
 
     /// Event at which data counts as departed, for a bearer that only observes a queue from `side`.

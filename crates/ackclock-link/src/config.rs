@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ackclock_core::{ConfigError, FlowId, Rate, Span, Streams};
+use ackclock_core::{ConfigError, FlowId, Rate, Span, Streams, Unused};
 
 use crate::queue::{AckFilter, AgeLimited, AnyQueue, Filtered, Queue, QueueConfig, QueueContext};
 use crate::{
@@ -188,6 +188,11 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// A remark on a setting whose effect is larger than it looks, beginning with its key.
     fn remark(&self) -> Option<String> {
         None
+    }
+
+    /// Keys of the link's table that are not at their default and have no effect, because of other keys of the table.
+    fn unused(&self) -> Vec<Unused> {
+        Vec::new()
     }
 
     /// Whether runs with different seeds differ, because the link uses random numbers. Losses that a recording contains

@@ -1,9 +1,10 @@
 //! Keys without effect: a scenario that sets one is refused.
 //!
 //! Presets and overrides of every flow set keys of flows of all kinds, so such a value stays without effect where it has
-//! none.
+//! none. So does a value whose effect depends on a key that an override or a sweep sets, since the other runs of a
+//! comparison use it.
 
-use ackclock_core::{Component, ConfigError};
+use ackclock_core::{Component, ConfigError, Unused, name_of};
 use ackclock_tcp::{SenderRow, why_idle};
 use serde_json::Value;
 
@@ -26,6 +27,8 @@ pub(crate) struct Idle<'a> {
 enum Of<'a> {
     Media,
     Sender(&'a Component<dyn SenderRow>, &'static str),
+    /// Sender of a relay, the windows of which are set by another congestion control.
+    Steered(&'a RelayTable),
 }
 
 impl Idle<'_> {
@@ -36,6 +39,12 @@ impl Idle<'_> {
                 "is of TCP; workload = \"media\" is sent over UDP, and has the sender GCC".to_owned()
             }
             Of::Sender(sender, option) => why_idle(sender, option),
+            Of::Steered(relay) => format!(
+                "has no effect, since steering = \"{}\" sets the congestion windows, or the fallback `{}`, and no flow is \
+                 an upload",
+                name_of(&relay.steering),
+                relay.fallback_name()
+            ),
         }
     }
 
@@ -53,34 +62,60 @@ pub(crate) fn of<'a>(
     let (mut media, mut idle) = (Vec::new(), Vec::new());
     for (index, flow) in flows.iter().enumerate() {
         let path = format!("flow.{index}");
+        // A relay without a sender has that of the flow.
+        let steered = relay.filter(|relay| relay.sender.is_none() && flow.towards.is_mobile());
         match flow.is_media()? {
             true => media.extend(OF_TCP.map(|key| of_media(&path, key))),
-            false => idle.extend(of_sender(&path, &flow.sender, &**flow.sender()?, relay)?),
+            false => idle.extend(of_sender(&path, &flow.sender, &**flow.sender()?, steered)?),
         }
     }
     if let Some((table, sender)) = relay.and_then(|relay| Some((relay, relay.sender.as_ref()?))) {
-        idle.extend(of_sender("relay", sender, &**table.row(&FlowGroup::default())?, relay)?);
+        let group = FlowGroup::default();
+        let row = table.row(&group)?;
+        idle.extend(match flows.iter().any(|flow| !flow.towards.is_mobile()) {
+            true => of_sender("relay", sender, &**row, relay)?,
+            false => of_steered(table, sender, &**row)?,
+        });
     }
     idle.extend(media);
     Ok(idle)
 }
 
-/// Options without effect of the sender of the table `path`. A relay gives its fallback the options of the sender.
+/// Options without effect of the sender of the table `path`. A relay gives the fallback of a steered sender the options
+/// of the sender.
 fn of_sender<'a>(
     path: &str,
     sender: &'a Component<dyn SenderRow>,
     row: &dyn SenderRow,
-    relay: Option<&RelayTable>,
+    steered: Option<&RelayTable>,
 ) -> Result<Vec<Idle<'a>>, ConfigError> {
     let mut options = row.idle_options();
-    if let Some(relay) = relay
+    if let Some(relay) = steered
         && relay.listens()?
     {
-        let of_fallback = relay.fallback()?.idle_options();
+        let of_fallback = row.idle_with(relay.fallback()?.control_options());
         options.retain(|option| of_fallback.contains(option));
     }
     let idle = |option| Idle { path: format!("{path}.sender.{option}"), of: Of::Sender(sender, option) };
     Ok(options.into_iter().map(idle).collect())
+}
+
+/// Options without effect of a relay's sender that sends downloads only. If it is steered, its own congestion control
+/// is not used.
+fn of_steered<'a>(
+    relay: &'a RelayTable,
+    sender: &'a Component<dyn SenderRow>,
+    row: &dyn SenderRow,
+) -> Result<Vec<Idle<'a>>, ConfigError> {
+    if !relay.listens()? {
+        return of_sender("relay", sender, row, None);
+    }
+    let of_kind = row.idle_options();
+    let idle = |option| {
+        let of = if of_kind.contains(&option) { Of::Sender(sender, option) } else { Of::Steered(relay) };
+        Idle { path: format!("relay.sender.{option}"), of }
+    };
+    Ok(row.idle_with(relay.fallback()?.control_options()).into_iter().map(idle).collect())
 }
 
 fn of_media(flow: &str, key: &str) -> Idle<'static> {
@@ -114,15 +149,42 @@ pub(crate) fn refuse(merged: &mut Tree, idle: &[Idle<'_>]) -> Result<(), ConfigE
         }
         let wrong = said.iter().find(|(path, said)| !is_of_another_flow(merged, idle, path, &said.origin));
         if let Some((path, said)) = wrong {
-            let value = said.value();
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let at = path.strip_suffix(".kind").unwrap_or(path);
-            return Err(ConfigError::new(at, format!("`{value}` {}", key.reason())));
+            return Err(refused(path, said, &key.reason()));
         }
         let Some((table, key)) = path.rsplit_once('.') else { continue };
         table.split('.').try_fold(&mut *merged, |at, key| at.get_mut(key)).map(|table| table.take(key));
     }
     Ok(())
+}
+
+/// Refuses keys of the edge that the file or an override sets, and that have no effect. `varied` are the keys that
+/// overrides and the sweep set.
+///
+/// # Errors
+/// Returns an error about the first such key.
+pub(crate) fn refuse_unused(merged: &Tree, unused: &[Unused], varied: &[&str]) -> Result<(), ConfigError> {
+    let is_varied = |key: &String| varied.iter().any(|&varied| overlap(varied, key));
+    for Unused { key, needs, reason } in unused {
+        let mut said = Vec::new();
+        merged.at(key).into_iter().for_each(|tree| tree.said_values(key, &mut said));
+        if let (Some((path, said)), false) = (said.first(), needs.iter().any(is_varied)) {
+            return Err(refused(path, said, reason));
+        }
+    }
+    Ok(())
+}
+
+/// Whether one of two dotted paths is below the other, or both are equal.
+fn overlap(one: &str, other: &str) -> bool {
+    one.split('.').zip(other.split('.')).all(|(one, other)| one == other)
+}
+
+/// Error about the value at `path`, which has no effect.
+fn refused(path: &str, said: &Tree, reason: &str) -> ConfigError {
+    let value = said.value();
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let at = path.strip_suffix(".kind").unwrap_or(path);
+    ConfigError::new(at, format!("`{value}` {reason}"))
 }
 
 /// Whether the override that sets the key `path` of a flow also sets it for a flow on which it has an effect.
@@ -179,6 +241,104 @@ mod tests {
         );
         let said = refused("[[flow]]\nworkload = \"media\"", &["flow.sender=cubic"]);
         assert!(said.contains("flow.0.sender: `cubic`"), "{said}");
+    }
+
+    const STEERED: &str = "[relay]\nsteering = \"rnf\"\n[edge.report]\nevery = \"1s\"\n";
+
+    #[test]
+    fn an_option_that_only_the_fallback_uses_is_refused_where_the_relay_has_another_sender() {
+        let flow = "[[flow]]\nsender = { kind = \"reno\", bbr = { policer = \"on\" } }\n";
+        // The relay uses the sender of the flow, whose options go to the fallback.
+        assert_eq!(refused(&format!("{STEERED}{flow}"), &[]), "");
+        let own = STEERED.replace("[relay]", "[relay]\nsender = \"reno\"");
+        let said = refused(&format!("{own}{flow}"), &[]);
+        assert!(said.contains("x.toml:7: flow.0.sender.bbr.policer: `on` has no effect on `reno`"), "{said}");
+        // An upload is not steered, beside a download that is.
+        let upload = format!("{STEERED}[[flow]]\n{flow}towards = \"server\"\n");
+        let said = refused(&upload, &[]);
+        assert!(said.contains("flow.1.sender.bbr.policer: `on` has no effect"), "{said}");
+    }
+
+    #[test]
+    fn options_of_a_congestion_control_that_a_relay_never_uses_are_refused() {
+        let own = STEERED
+            .replace("[relay]", "[relay]\nsender = { kind = \"cubic\", cubic = { hystart = \"on\" } }");
+        let said = refused(&own, &[]);
+        let start = "x.toml:2: relay.sender.cubic.hystart: `on` has no effect, since steering = \"rnf\" sets the congestion \
+                     windows, or the fallback `bbr`";
+        assert!(said.starts_with(start), "{said}");
+        // The fallback uses them, or an upload, or the relay steers nothing.
+        assert_eq!(refused(&own, &["relay.fallback=cubic"]), "");
+        assert_eq!(refused(&format!("{own}[[flow]]\n[[flow]]\ntowards = \"server\"\n"), &[]), "");
+        assert_eq!(refused("[relay]\nsender = { kind = \"cubic\", cubic = { hystart = \"on\" } }", &[]), "");
+        // Options of the recovery stay in use.
+        assert_eq!(refused(&own.replace("cubic = { hystart = \"on\" }", "sack_memory = \"clear\""), &[]), "");
+    }
+
+    #[test]
+    fn keys_of_the_edge_without_effect_are_refused_with_what_gives_them_one() {
+        let flows = "[edge]\nmax_flows = 4\n";
+        let cell = |keys: &str| format!("[edge.down]\nkind = \"cell\"\n{keys}\n");
+        let arriving = "overflow = \"arriving\"";
+        for (text, start) in [
+            (
+                flows.to_owned(),
+                "x.toml:2: edge.max_flows: `4` has no effect, since no flow is regulated: set a `regulator`",
+            ),
+            (
+                cell(arriving),
+                "x.toml:3: edge.down.overflow: `arriving` has no effect if each flow has a buffer",
+            ),
+        ] {
+            let said = refused(&text, &[]);
+            assert!(said.starts_with(start), "{said}");
+        }
+        let behind = "[edge]\nbearer = { kind = \"observed\", side = \"network\" }\n[edge.behind.down]\nkind = \"cell\"\n";
+        let said = refused(&format!("{behind}{arriving}"), &[]);
+        assert!(said.starts_with("x.toml:5: edge.behind.down.overflow: `arriving`"), "{said}");
+        let observed = |keys: &str, more: &str| {
+            let bearer = format!("bearer = {{ kind = \"observed\", side = \"network\"{more} }}\n");
+            format!("[edge]\n{keys}\n{bearer}[edge.behind]\n")
+        };
+        let said = refused(&observed("regulator = { kind = \"forecast\", reserve = 2 }", ""), &[]);
+        assert!(
+            said.starts_with(
+                "x.toml:2: edge.regulator.reserve: `2` has no effect on a box that only observes"
+            ),
+            "{said}"
+        );
+        let said =
+            refused("[edge]\nregulator = { kind = \"forecast\", act = \"mark\", min_window = 4 }", &[]);
+        assert!(
+            said.starts_with("x.toml:2: edge.regulator.min_window: `4` has no effect on marks"),
+            "{said}"
+        );
+        let lost = ", record_loss = 0.1";
+        let said = refused(&observed("regulator = \"wrs\"", lost), &[]);
+        assert!(
+            said.starts_with("x.toml:3: edge.bearer.record_loss: `0.1` has no effect, since regulator"),
+            "{said}"
+        );
+        for text in [
+            observed("regulator = \"forecast\"", lost),
+            observed("regulator = \"wrs\"\nbuffer = \"3bdp\"", lost),
+            "[edge]\nregulator = { kind = \"forecast\", reserve = 2, min_window = 4 }".to_owned(),
+            "[edge]\nregulator = \"wrd\"\nmax_flows = 4\n".to_owned(),
+            cell("overflow = \"arriving\"\nbuffer_per = \"user\""),
+            cell("overflow = \"longest\""),
+        ] {
+            assert_eq!(refused(&text, &[]), "", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_of_the_edge_may_be_without_effect_in_some_runs_of_a_comparison() {
+        let flows = "[edge]\nmax_flows = 4\n";
+        assert_eq!(refused(&format!("{flows}[sweep]\n\"edge.regulator\" = [\"none\", \"wrd\"]\n"), &[]), "");
+        let text = flows.replace("max", "regulator = \"wrd\"\nmax");
+        assert_eq!(refused(&text, &["edge.regulator=none"]), "");
+        let said = refused(flows, &["edge.buffer=4p"]);
+        assert!(said.contains("edge.max_flows"), "{said}");
     }
 
     #[test]

@@ -75,25 +75,46 @@ impl Layers {
         scenario
     }
 
+    /// Moves the radio of the preset behind a box that only observes, if the edge of `scenario` is such a box. Returns
+    /// `None` if nothing moves.
+    pub(crate) fn behind_a_box(&self, scenario: &Tree) -> Option<Self> {
+        let observes = bearer_of(scenario.get("edge")?).is_some_and(|bearer| bearer.observes().is_some());
+        let radio = self.tree.get("edge").filter(|_| observes)?.clone();
+        // Groups of users get the preset's defaults only if there is a group.
+        let users = Tree::of(serde_json::json!({ "user": [{}] }), &Origin::Default);
+        let (mut tree, options, user) = (self.tree.clone(), self.options.clone(), self.user.clone());
+        drop(tree.take("edge"));
+        Some(Self { tree: merge(tree, merge(users, radio).nested("edge.behind")), options, user })
+    }
+
+    /// Applies the preset to the edge, and to the radio behind an edge that only observes.
+    pub(crate) fn of_edges(&self, mut scenario: Tree) -> Tree {
+        if let Some(edge) = scenario.get_mut("edge") {
+            self.of_edge(edge);
+            edge.get_mut("behind").into_iter().for_each(|behind| self.of_edge(behind));
+        }
+        scenario
+    }
+
+    fn of_edge(&self, edge: &mut Tree) {
+        Self::without_unused_links(edge);
+        self.with_users(edge);
+    }
+
     /// Removes the preset's keys of links and users if the bearer does not use them. Keys from the user's file stay.
-    pub(crate) fn without_unused_links(&self, mut scenario: Tree) -> Tree {
-        let Some(bearer) = bearer_of(&scenario).filter(|bearer| !bearer.uses_links()) else {
-            return scenario;
-        };
-        let Some(edge) = scenario.get_mut("edge") else { return scenario };
+    fn without_unused_links(edge: &mut Tree) {
+        let Some(bearer) = bearer_of(edge).filter(|bearer| !bearer.uses_links()) else { return };
         let users: &[_] = if bearer.users().is_some() { &[] } else { &["user"] };
         for key in [&["down", "up", "cells"], users].concat() {
             if edge.get(key).is_some_and(|table| table.said().is_none()) {
                 edge.take(key);
             }
         }
-        scenario
     }
 
     /// Adds the user defaults to each `[[edge.user]]` table of a cell or of another bearer with users.
-    pub(crate) fn with_users(&self, mut scenario: Tree) -> Tree {
-        let has_users = bearer_of(&scenario).is_some_and(|bearer| bearer.users().is_some());
-        let Some(edge) = scenario.get_mut("edge") else { return scenario };
+    fn with_users(&self, edge: &mut Tree) {
+        let has_users = bearer_of(edge).is_some_and(|bearer| bearer.users().is_some());
         let is_cell = match edge.get("down").map(|down| &down.node) {
             Some(Node::Table(entries)) => kind_in(entries) == Some("cell"),
             Some(Node::Leaf(name)) => name == "cell",
@@ -107,13 +128,12 @@ impl Layers {
                 *group = merge(self.user.clone(), said);
             }
         }
-        scenario
     }
 }
 
-/// Bearer of a scenario; `None` if its table is invalid, which the scenario check reports.
-fn bearer_of(scenario: &Tree) -> Option<Arc<dyn BearerConfig>> {
-    BEARERS.resolve(&scenario.get("edge")?.get("bearer")?.value()).ok()
+/// Bearer of an edge; `None` if its table is invalid, which the scenario check reports.
+fn bearer_of(edge: &Tree) -> Option<Arc<dyn BearerConfig>> {
+    BEARERS.resolve(&edge.get("bearer")?.value()).ok()
 }
 
 /// Default values of the preset that a scenario names in `preset`.
@@ -138,7 +158,28 @@ pub(crate) fn layers(name: &Value) -> Result<Layers, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scenario;
     use serde_json::json;
+
+    #[test]
+    fn the_radio_of_a_preset_is_behind_an_edge_that_only_observes() {
+        let edge = "[edge]\nbuffer = \"3bdp\"\nbearer = { kind = \"observed\", side = \"network\" }\n";
+        for preset in PRESETS.iter().filter(|preset| preset.text.contains("\n[edge")) {
+            let radio = Scenario::load("x.toml", &format!("preset = \"{}\"\n", preset.name), &[]).unwrap();
+            let text = format!("preset = \"{}\"\n{edge}", preset.name);
+            let observed = Scenario::load("x.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+            let [radio, observed] =
+                [&radio, &observed].map(|scenario| scenario.configuration()["edge"].clone());
+            for key in ["buffer", "bearer", "down", "up", "user", "age_limit", "up_age_limit"] {
+                assert_eq!(observed["behind"].get(key), radio.get(key), "{}: {key}", preset.name);
+            }
+            assert_eq!(observed["buffer"], "3bdp");
+            assert!(observed.get("age_limit").is_none(), "{observed}");
+        }
+        let set = ["edge.bearer={kind=\"observed\",side=\"network\"}", "edge.behind.age_limit=50ms"];
+        let observed = Scenario::load("x.toml", "preset = \"lte\"\n", &set.map(str::to_owned)).unwrap();
+        assert_eq!(observed.configuration()["edge"]["behind"]["age_limit"], "50ms");
+    }
 
     #[test]
     fn a_flow_of_a_preset_has_its_windows_and_the_options_of_its_senders_below_its_own() {

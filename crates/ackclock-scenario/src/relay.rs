@@ -141,10 +141,14 @@ impl RelayTable {
         Ok(self.steering()?.patience().is_some())
     }
 
+    /// Name of the [fallback](Self::fallback).
+    pub(crate) fn fallback_name(&self) -> &str {
+        self.fallback.as_deref().unwrap_or(FALLBACK)
+    }
+
     /// Sender whose congestion control takes over while the steering has no recent report.
     pub(crate) fn fallback(&self) -> Result<Arc<dyn SenderRow>, ConfigError> {
-        let name = self.fallback.as_deref().unwrap_or(FALLBACK);
-        SENDERS.resolve(&name.into()).map_err(|error| error.under("fallback"))
+        SENDERS.resolve(&self.fallback_name().into()).map_err(|error| error.under("fallback"))
     }
 
     /// Sender that the relay uses for a group of flows.

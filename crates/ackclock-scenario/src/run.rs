@@ -23,7 +23,7 @@ use crate::progress::Watched;
 use crate::recordings::certainties;
 use crate::series::{Column, Recorder, Series};
 use crate::tally::Tally;
-use crate::{Inputs, Progress, RunError, Scenario};
+use crate::{Inputs, Progress, RunError, Scenario, Tables};
 
 /// Options of a run: additional outputs, progress and threads.
 #[derive(Default)]
@@ -59,6 +59,7 @@ pub fn run(
     options: RunOptions,
 ) -> Result<Outcome, RunError> {
     let tables = scenario.tables();
+    check_simulated(tables).map_err(|error| scenario.error(&error))?;
     let streams = Streams::new(tables.seed, run.into());
     let files = &Inputs::of(files);
     let builder =
@@ -86,6 +87,16 @@ pub fn run(
     result.provenance.inputs = files.digests();
     result.provenance.recordings = certainties(tables, files);
     Ok(Outcome { result, series: course.recorder.map(|recorder| recorder.series(columns)) })
+}
+
+/// Refuses a key that has an effect on real packets only.
+fn check_simulated(tables: &Tables) -> Result<(), ConfigError> {
+    let message = "`true` has no effect on simulated senders, which know `mtu`: leave the key out, or use it with \
+                   `ackclock link`";
+    match tables.edge.mtu_blackhole {
+        true => Err(ConfigError::new("edge.mtu_blackhole", message)),
+        false => Ok(()),
+    }
 }
 
 /// Recorder of the time series; `None` if no sampling interval is set.

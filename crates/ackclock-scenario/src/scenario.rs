@@ -8,6 +8,7 @@ use ackclock_core::results::Provenance;
 use ackclock_link::Files;
 use serde_json::{Map, Value};
 
+use crate::axes::Axis;
 use crate::idle;
 use crate::inputs::sha256;
 use crate::kind::Dropped;
@@ -208,8 +209,17 @@ impl Scenario {
         let idle = idle::of(&tables.flow, tables.relay.as_ref()).map_err(|error| at(&error))?;
         idle::refuse(&mut merged, &idle).map_err(|error| ScenarioError::at(&source.name, &merged, &error))?;
         let scenario = Self { source, overrides, merged, tables, dropped, begins_anywhere };
-        scenario.axes()?;
+        scenario.refuse_unused(&scenario.axes()?)?;
         Ok(scenario)
+    }
+
+    /// Refuses keys of the edge without effect.
+    fn refuse_unused(&self, axes: &[Axis]) -> Result<(), ScenarioError> {
+        let set = self.overrides.iter().map(|set| set.key.as_str());
+        let varied: Vec<_> = set.chain(axes.iter().map(Axis::key)).collect();
+        let unused = self.tables.edge.unused().map_err(|error| self.error(&error.under("edge")))?;
+        let unused: Vec<_> = unused.into_iter().map(|key| key.under("edge")).collect();
+        idle::refuse_unused(&self.merged, &unused, &varied).map_err(|error| self.error(&error))
     }
 }
 
@@ -225,6 +235,21 @@ fn layered(
         None => Layers::none(),
         Some(tree) => presets::layers(&tree.value()).map_err(|error| error_at(name, &tree.origin, error))?,
     };
+    let (merged, dropped) = laid_over(&preset, name, written, overrides)?;
+    let Some(preset) = preset.behind_a_box(&merged) else {
+        return Ok((preset.with_relay(preset.of_edges(merged)), dropped));
+    };
+    let (merged, dropped) = laid_over(&preset, name, written, overrides)?;
+    Ok((preset.with_relay(preset.of_edges(merged)), dropped))
+}
+
+/// Merges defaults, the layers of a preset, file and overrides into one tree.
+fn laid_over(
+    preset: &Layers,
+    name: &str,
+    written: &Tree,
+    overrides: &[Override],
+) -> Result<(Tree, Vec<Dropped>), ScenarioError> {
     let base = merge(defaults(), preset.tree.clone());
     let mut merged = merge(base.clone(), merge(preset.options.clone(), written.clone()));
     let mut dropped = Vec::new();
@@ -238,7 +263,7 @@ fn layered(
         let laid = merged.overlaid(&set.key, over, &mut dropped);
         merged = laid.map_err(|error| error_at(name, &set.origin, error))?;
     }
-    Ok((preset.with_relay(preset.with_users(preset.without_unused_links(merged))), dropped))
+    Ok((merged, dropped))
 }
 
 fn error_at(name: &str, origin: &Origin, error: ConfigError) -> ScenarioError {

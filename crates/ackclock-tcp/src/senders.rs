@@ -68,7 +68,15 @@ pub trait SenderRow: fmt::Debug + Send + Sync {
     fn config(&self) -> &SenderConfig;
 
     /// Options without effect, because of the kind of this sender or of its other options.
-    fn idle_options(&self) -> Vec<&'static str>;
+    fn idle_options(&self) -> Vec<&'static str> {
+        self.idle_with(self.control_options())
+    }
+
+    /// Options without effect if the sender has a congestion control with the options `of_control` instead of its own.
+    fn idle_with(&self, of_control: &[&'static str]) -> Vec<&'static str>;
+
+    /// Options of the congestion control that not every row of the sender table uses.
+    fn control_options(&self) -> &'static [&'static str];
 
     /// Whether the receiver should send SACK blocks.
     fn uses_sack(&self) -> bool;
@@ -233,19 +241,23 @@ impl<P: SenderParts> SenderRow for Row<P> {
         &self.config
     }
 
-    fn idle_options(&self) -> Vec<&'static str> {
+    fn idle_with(&self, of_control: &[&'static str]) -> Vec<&'static str> {
         let (config, defaults) = (&self.config, P::DEFAULTS);
         let (of_recovery, knows_flight) = match config.stack {
             Stack::Rfc => (P::Recovery::OPTIONS, P::Recovery::KNOWS_FLIGHT),
             Stack::Linux => (InLinux::<P::Recovery>::OPTIONS, InLinux::<P::Recovery>::KNOWS_FLIGHT),
         };
         let is_idle = |option: &&str| match *option {
-            "prr" => !knows_flight || !P::Control::OPTIONS.contains(option),
+            "prr" => !knows_flight || !of_control.contains(option),
             "response" => config.undo.unwrap_or(defaults.undo) == UndoKind::None,
             "timestamp_tick" => config.timestamps.unwrap_or(defaults.timestamps) == Switch::Off,
-            _ => !of_recovery.contains(option) && !P::Control::OPTIONS.contains(option),
+            _ => !of_recovery.contains(option) && !of_control.contains(option),
         };
         OF_SOME_ROWS.iter().copied().filter(is_idle).collect()
+    }
+
+    fn control_options(&self) -> &'static [&'static str] {
+        P::Control::OPTIONS
     }
 
     fn uses_sack(&self) -> bool {

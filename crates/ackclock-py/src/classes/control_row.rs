@@ -114,8 +114,12 @@ impl SenderRow for Row {
         self.base.config()
     }
 
-    fn idle_options(&self) -> Vec<&'static str> {
-        self.base.idle_options()
+    fn idle_with(&self, of_control: &[&'static str]) -> Vec<&'static str> {
+        self.base.idle_with(of_control)
+    }
+
+    fn control_options(&self) -> &'static [&'static str] {
+        self.base.control_options()
     }
 
     fn uses_sack(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_core::{Component, Config, ConfigError, Law, Rate, Span};
+use ackclock_core::{Component, Config, ConfigError, Law, Rate, Span, Unused};
 use ackclock_link::short_flows::ShortFlows;
 use ackclock_link::{
     AnyLink, CellChange, CellUser, ChangeContext, Errors, FadingKind, Files, LinkConfig, LinkContext, Nominal,
@@ -256,6 +256,14 @@ impl LinkConfig for CellConfig {
 
     fn may_change(&self, key: &str) -> Result<(), ConfigError> {
         self.check_changed(key)
+    }
+
+    fn unused(&self) -> Vec<Unused> {
+        if self.overflow == Overflow::default() || self.buffer_per == BufferPer::User {
+            return Vec::new();
+        }
+        let reason = "has no effect if each flow has a buffer: use buffer_per = \"user\"";
+        vec![Unused::new("overflow", &["buffer_per"], reason)]
     }
 
     fn change(&self, key: &str, context: ChangeContext<'_>) -> Result<CellChange, ConfigError> {

@@ -68,7 +68,7 @@ mod usual_rate;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use ackclock_core::{ConfigError, FlowId, Segment, Span, Time, Wakes};
+use ackclock_core::{ConfigError, FlowId, Segment, Span, Time, Unused, Wakes};
 use ackclock_link::{Cause, Left, LinkView, Observation, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -195,6 +195,28 @@ impl RegulatorConfig for Config {
 
     fn allows(&self) -> bool {
         self.act == Act::Window
+    }
+
+    fn unused(&self, side: Option<Side>) -> Vec<Unused> {
+        let usual = Self::default();
+        let of_acks =
+            [("reserve", self.reserve != usual.reserve), ("updates", self.updates != usual.updates)];
+        let of_windows = [
+            ("min_window", self.min_window != usual.min_window),
+            ("assumed_scale", self.assumed_scale.is_some()),
+        ];
+        let (keys, reason) = match (self.act, side) {
+            (Act::Mark, _) => {
+                ([&of_acks[..], &of_windows].concat(), "has no effect on marks: use act = \"window\"")
+            }
+            (_, Some(_)) => (
+                of_acks.to_vec(),
+                "has no effect on a box that only observes: it neither holds nor makes ACKs",
+            ),
+            (_, None) => return Vec::new(),
+        };
+        let set = keys.into_iter().filter(|(_, is_set)| *is_set);
+        set.map(|(key, _)| Unused::new(key, &["act"], reason)).collect()
     }
 
     fn observes(&self, _: Side) -> Result<Left, &'static str> {
