@@ -179,7 +179,8 @@ pub(super) fn sink(json: bool, scenario: &ScenarioFile) -> Sink {
 
 /// File that receives the finished runs if Ctrl-C arrives before the table is printed.
 pub(super) fn rescue(scenario: &ScenarioFile) -> PathBuf {
-    PathBuf::from(format!("{}.interrupted.jsonl", scenario.stem()))
+    // A built-in recording is called `synthetic:starlink`; not every system has files with a colon in their name.
+    PathBuf::from(format!("{}.interrupted.jsonl", scenario.stem().replace(':', "-")))
 }
 
 fn write_series(mut file: WholeFile, series: &Series) -> Result<(), Failure> {
