@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -61,5 +61,21 @@ def log_if_wide(axes: Axes) -> None:
     if 0 < low < high / 8:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_locator(_Decades())
         axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+class _Decades(LogLocator):
+    """Ticks at 1, 2 and 5 times the powers of ten, or at the powers alone where these labels would overlap."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        """Positions of the ticks between two values."""
+        low, high = sorted((vmin, vmax))
+        # The closest labels, at 5 and 10 times a power, are log10(2) of a decade apart.
+        gap = _OF_AXIS * self.axis.axes.figure.get_figwidth() * math.log10(2) / math.log10(high / low)
+        self.set_params(subs=(1, 2, 5) if gap > _DIGIT * len(f"{high:.0f}") else (1,))
+        return super().tick_values(vmin, vmax)
+
+
+# Share of a figure's width that an axis has, and width of a digit with its share of the gap to the next label, inches.
+_OF_AXIS, _DIGIT = 0.75, 0.11

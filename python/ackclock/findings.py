@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.interval import resolution_of
 from ackclock.paper.claims_page import with_spread
 from ackclock.results import Results, mean_and_interval
-from ackclock.text import number
+from ackclock.text import number, with_separators
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,7 @@ def _of_flows(results: Results) -> list[str]:
         for i in range(len(goodput.columns))
         if i != first and not _beyond_chance(best - goodput.iloc[:, i] / 1e3, float(best.mean()), results.confidence)
     ]
-    much = with_spread(*mean_and_interval(best, results.confidence))
+    much = with_separators(with_spread(*mean_and_interval(best, results.confidence)))
     at = f"{much} kbit/s at a p95 queueing delay of {_interval(delay.iloc[:, first].rename(columns[1]), results)} ms"
     name, count = _named(goodput.columns[first]), len(goodput.columns)
     if equal:
@@ -106,7 +106,7 @@ def _interval(values: pd.Series[float], results: Results) -> str:
     known = values.dropna()
     if known.empty:
         return "-"
-    return with_spread(*mean_and_interval(known, results.confidence, resolution_of(str(known.name))))
+    return with_separators(with_spread(*mean_and_interval(known, results.confidence, resolution_of(str(known.name)))))
 
 
 def _of_points_alike(results: Results, runs: pd.DataFrame, rate: str) -> list[str]:

@@ -21,7 +21,7 @@ from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.claims_page import CAVEATS, MISSES, effect, ours, printed, with_spread
 from ackclock.plot.per_flow import flow_names, flows_of
 from ackclock.results import Results, Series, is_live, label, mean_and_interval
-from ackclock.text import number
+from ackclock.text import number, with_separators
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -484,28 +484,40 @@ def _figures_of_link(results: Results, width: float) -> Iterator[Figure]:
 
 
 def _over_time(results: Results, width: float) -> Figure:
-    series = {name: _of_downloads(results, one) for name, one in results.named_series.items()}
+    of_all, own = _common_values(list(results.named_series))
+    series = {own[name]: _of_downloads(results, one) for name, one in results.named_series.items()}
     which = (
         f"Below {next(iter(series))}: the one with the largest ratio of goodput to p95 queueing delay. "
         if len(series) > 1 and "edge.regulator" in results.varied
         else ""
     )
-    p95 = _percentiles(results, list(series), uplink=_uploads(results))
+    percentiles = _percentiles(results, list(own), uplink=_uploads(results))
+    p95 = {own[name]: value for name, value in percentiles.items()}
+    colours = {own[name]: colour for name, colour in _colours_of_series(results).items()}
+    of_run = f" of {of_all}" if of_all and results.varied else ""
     median = ", the one of median goodput" if len(results) > 1 else ""
     dashed = "; the 95th percentile over all packets is dashed" if p95 else ""
     return Figure(
         "over-time",
-        f"{which}Each curve is one run{median}. Red ticks are dropped packets. "
+        f"{which}Each curve is one run{of_run}{median}. Red ticks are dropped packets. "
         "Goodput counts data in order, so it peaks when a loss is repaired. "
         f"The curve of queueing delay is the mean of an interval{dashed}.",
         plot.over_time(
             series,
             width=WHOLE if width == WIDE else width,
             uplink=_uploads(results),
-            colours=_colours_of_series(results),
+            colours=colours,
             p95=p95,
         ),
     )
+
+
+def _common_values(names: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """Values that all names of runs contain, and each name without them; a name is kept if nothing would remain."""
+    parts = [name.split(", ") for name in names]
+    common = [part for part in parts[0] if all(part in others for others in parts)] if parts else []
+    own = [", ".join(part for part in name if part not in common) for name in parts]
+    return ", ".join(common), {name: rest or name for name, rest in zip(names, own, strict=True)}
 
 
 def _of_downloads(results: Results, series: Series) -> Series:
@@ -642,4 +654,4 @@ def _table(
 def _cell(values: pd.Series[Any], confidence: float, resolution: float) -> str:
     """Mean and interval; `-` if no run of the point has the number."""
     known = values.dropna().astype(float)
-    return "-" if known.empty else with_spread(*mean_and_interval(known, confidence, resolution))
+    return "-" if known.empty else with_separators(with_spread(*mean_and_interval(known, confidence, resolution)))

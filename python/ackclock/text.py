@@ -14,3 +14,12 @@ def printable(text: str) -> str:
 def number(value: float) -> str:
     """A number with 4 significant digits; `-` if it is missing."""
     return "-" if value is None or value != value else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def with_separators(text: str) -> str:
+    """A number as text, with commas between the thousands of its integer part."""
+    return _OF_THOUSANDS.sub(lambda found: f"{int(found[0]):,}", text)
+
+
+# Digits of an integer part: no digit and no decimal point is before them.
+_OF_THOUSANDS = re.compile(r"(?<![\d.])\d{4,}")

@@ -1,6 +1,7 @@
 """Reports: one file that needs nothing else."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -294,6 +295,45 @@ def test_a_regulator_has_the_same_colour_in_every_figure(link_series):
     assert marks["reno, wrd"] == marks["cubic, wrd"] == wrd
     assert [line.get_color() for line in distribution.axes[0].lines] == [none, forecast]
     assert [bars.lines[0].get_color() for bars in paired.axes[0].containers] == [wrd, wrd, forecast, forecast]
+
+
+def test_a_curve_says_of_which_run_it_is(link_series):
+    """What all curves share is in the caption, the rest names the curve."""
+
+    def over_time(varied: str, *values: str, **others: str) -> tuple[str, list[str]]:
+        runs = [run_object(point={**others, varied: value}) for value in values]
+        results = Results(runs, [link_series] * (2 if varied == "edge.regulator" else 1))
+        results.series_of = [", ".join([*others.values(), value]) for value in values[: len(results.series)]]
+        figure = next(iter(report._figures(results, 6.4)))
+        return figure.caption, [line.get_label() for line in figure.drawing.axes[0].lines]
+
+    caption, curves = over_time("edge.regulator", "none", "wrd", **{"flow.sender": "cubic"})
+    assert "Each curve is one run of cubic, the one of median goodput" in caption
+    assert curves[:2] == ["none", "wrd"]
+    caption, _ = over_time("edge.queue", "red", "codel")
+    assert "Each curve is one run of red" in caption
+
+
+def test_numbers_have_separators_in_sentences_and_tables():
+    runs = [run_object(goodput, point={"edge.regulator": r}) for r, goodput in (("none", 5e6), ("wrd", 6e6))]
+    for run in runs:
+        run["bottleneck"]["queue_ms"]["p95"] = 12345.6
+    sentences, html = " ".join(report.findings(Results(runs))), report.of_runs(Results(runs))
+    assert "5,760 kbit/s at a p95 queueing delay of 12,346 ms" in sentences
+    assert '<td class="n">5,760</td>' in html
+    assert '<td class="n">12,346</td>' in html
+
+
+@pytest.mark.parametrize("width", [3.4, 6.4])
+def test_no_tick_is_over_another(width):
+    results = with_delays(80.0, 7000.0, 12000.0)
+    scatter = next(figure for figure in report._figures(results, width) if figure.name == "goodput-against-delay")
+    scatter.drawing.draw_without_rendering()
+    low, high = sorted(scatter.drawing.axes[0].get_xlim())
+    ticks = [tick for tick in scatter.drawing.axes[0].xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    boxes = sorted((tick.label1.get_window_extent() for tick in ticks), key=lambda box: box.x0)
+    assert len(boxes) >= 3
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_a_report_of_many_points_is_aggregated():

@@ -24,7 +24,7 @@ use crate::summary;
 const ROWS: u64 = 3000;
 
 /// Maximum number of senders that are shown over time.
-const MOST_SENDERS: usize = 6;
+const MOST_SHOWN: usize = 6;
 
 /// Report about a finished batch.
 pub(crate) struct Report<'a> {
@@ -69,19 +69,20 @@ impl<'a> Report<'a> {
         ended.filter_map(|(job, outcome)| Some(json_line(&outcome.as_ref().ok()?.result, &job.point.labels)))
     }
 
-    /// Chooses the runs that the report shows over time. If senders vary and regulators do not, a run of every sender is
-    /// shown. Otherwise the first shown run belongs to the first point without a
-    /// regulator, or to the first point. The second shown run belongs to the regulator, or the sender if regulators do
-    /// not vary, with the largest power (goodput divided by p95 queueing delay) among points with otherwise equal keys.
-    /// For each shown point, the run with the median goodput is chosen.
+    /// Chooses the runs that the report shows over time. If regulators do not vary, a run of every sender is shown, or of
+    /// every queue if senders do not vary either. Otherwise the first shown run belongs to the first point without a
+    /// regulator, or to the first point. The second shown run belongs to the regulator with the largest power (goodput
+    /// divided by p95 queueing delay) among points with otherwise equal keys. For each shown point, the run with the
+    /// median goodput is chosen.
     fn shown(&self) -> Vec<Job<'_>> {
         let unregulated = |job: &&Job<'_>| regulator(job).is_some_and(|name| name == "none");
         let Some(base) = self.jobs.iter().find(unregulated).or(self.jobs.first()) else { return Vec::new() };
-        let key = if self.varies("edge.regulator") { "edge.regulator" } else { "flow.sender" };
+        let keys = ["edge.regulator", "flow.sender", "edge.queue"];
+        let key = keys.into_iter().find(|key| self.varies(key)).unwrap_or("flow.sender");
         let rivals = self.jobs.iter().filter(|job| job.run == 0 && differs_only_in(key, base, job));
-        if key == "flow.sender" {
-            let senders = std::iter::once(base).chain(rivals).take(MOST_SENDERS);
-            return senders.filter_map(|job| self.median(job.index)).collect();
+        if key != "edge.regulator" {
+            let each = std::iter::once(base).chain(rivals).take(MOST_SHOWN);
+            return each.filter_map(|job| self.median(job.index)).collect();
         }
         let best = rivals.max_by(|a, b| self.power(a.index).total_cmp(&self.power(b.index)));
         [Some(base), best].into_iter().flatten().filter_map(|job| self.median(job.index)).collect()
@@ -94,12 +95,8 @@ impl<'a> Report<'a> {
         values.any(|value| Some(value) != first)
     }
 
-    /// Name of a run in figures: its regulator if the regulators differ, otherwise the values in which its point differs
-    /// from others, or its number.
+    /// Name of a run in figures: the values in which its point differs from others, or its number.
     fn named(&self, job: &Job<'_>) -> String {
-        if self.varies("edge.regulator") {
-            return regulator(job).unwrap_or_default();
-        }
         let name = |value: &Value| Some(name_of(value)).filter(|name| !name.is_empty());
         let varied = job.point.labels.iter().filter(|(key, _)| self.varies(key));
         let values: Vec<_> =
