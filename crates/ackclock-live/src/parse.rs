@@ -72,7 +72,7 @@ impl fmt::Display for End {
 /// Offsets of a packet's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Layout {
-    /// Unparsed packet, which is passed on unchanged.
+    /// Packet that is not TCP or cannot be read. It is passed on unchanged, except that a queue may set its ECN field.
     #[default]
     Opaque,
     /// TCP over IPv4, with the TCP header at this offset.
@@ -81,22 +81,27 @@ pub enum Layout {
     Ipv6(u16),
 }
 
-/// Parses a packet. Parsing never fails: unreadable packets are opaque.
+/// Parses a packet. Parsing never fails: unreadable packets are opaque. An opaque packet has the ECN codepoint of its IP
+/// header, if that can be read.
 pub fn parse(bytes: &[u8]) -> Parsed {
-    let network = match bytes.first().map(|first| first >> 4) {
-        Some(4) => ipv4(bytes),
-        Some(6) => ipv6(bytes),
-        _ => None,
-    };
-    let opaque = Segment::opaque(FlowId::default(), u16::try_from(bytes.len()).unwrap_or(u16::MAX));
+    let network = network(bytes);
+    let mut opaque = Segment::opaque(FlowId::default(), u16::try_from(bytes.len()).unwrap_or(u16::MAX));
     let Some(network) = network else {
         return Parsed { segment: opaque, tuple: None, layout: Layout::Opaque, protected: false };
     };
     let tuple = Some(network.tuple());
     match network.tcp(bytes.len()) {
         Some((segment, protected)) => Parsed { segment, tuple, layout: network.layout, protected },
-        None => Parsed { segment: opaque, tuple, layout: Layout::Opaque, protected: false },
+        None => {
+            opaque.ecn = network.ecn;
+            Parsed { segment: opaque, tuple, layout: Layout::Opaque, protected: false }
+        }
     }
+}
+
+/// ECN codepoint in the IP header of a packet; `None` if the header cannot be read.
+pub(crate) fn codepoint(bytes: &[u8]) -> Option<Ecn> {
+    network(bytes).map(|network| network.ecn)
 }
 
 /// Identification of a fragment's datagram (RFC 791 section 3.2, RFC 8200 section 4.5). The source comes first, so that
@@ -174,12 +179,8 @@ fn fragment_v6(bytes: &[u8]) -> Option<Fragment> {
 /// Position of the bytes behind the transport header of a packet, which only the receiver's checksum covers. The range
 /// is empty for a fragment and for a protocol other than TCP, UDP and ICMP.
 pub fn payload(bytes: &[u8]) -> Range<usize> {
-    let network = match bytes.first().map(|first| first >> 4) {
-        Some(4) => ipv4(bytes),
-        Some(6) => ipv6(bytes),
-        _ => None,
-    };
-    let Some(Network { protocol, transport, layout: Layout::Ipv4(at) | Layout::Ipv6(at), .. }) = network
+    let Some(Network { protocol, transport, layout: Layout::Ipv4(at) | Layout::Ipv6(at), .. }) =
+        network(bytes)
     else {
         return 0..0;
     };
@@ -208,6 +209,14 @@ struct Network<'a> {
     /// Bytes after the IP headers; empty for a fragment.
     transport: &'a [u8],
     layout: Layout,
+}
+
+fn network(bytes: &[u8]) -> Option<Network<'_>> {
+    match bytes.first()? >> 4 {
+        4 => ipv4(bytes),
+        6 => ipv6(bytes),
+        _ => None,
+    }
 }
 
 fn ipv4(bytes: &[u8]) -> Option<Network<'_>> {

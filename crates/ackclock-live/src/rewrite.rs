@@ -16,29 +16,18 @@
 //! Property tests and the fuzz target `live_rewrite` compare updated checksums with fully computed checksums, over IPv4
 //! and IPv6.
 
-use ackclock_core::{Flags, Segment};
+use ackclock_core::{Ecn, Flags, Segment};
 
-use crate::parse::Layout;
+use crate::parse::{Layout, codepoint};
 
 /// Writes the changes of `segment` into the packet from which it was parsed. If `segment` is opaque, only the ECN
-/// codepoint is written.
+/// codepoint is written; in a packet that is opaque itself only a mark, and only if the packet is ECN-capable.
 pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
     let tcp = match layout {
-        Layout::Opaque => return,
+        Layout::Opaque => return mark(bytes, segment.ecn),
         Layout::Ipv4(offset) | Layout::Ipv6(offset) => usize::from(offset),
     };
-    match layout {
-        // In an IPv4 header, the type of service shares a 16-bit word with version and header length.
-        Layout::Ipv4(_) => {
-            let word = (word(bytes, 0) & !0x0003) | u16::from(segment.ecn.bits());
-            replace(bytes, 0, word, Some(IPV4_CHECKSUM));
-        }
-        // The traffic class of IPv6 spans the first two bytes, and no checksum covers it.
-        _ => {
-            let word = (word(bytes, 0) & !0x0030) | (u16::from(segment.ecn.bits()) << 4);
-            replace(bytes, 0, word, None);
-        }
-    }
+    write_codepoint(bytes, segment.ecn);
     // The TCP header of a protected segment stays unchanged.
     if !segment.is_tcp() {
         return;
@@ -53,6 +42,29 @@ pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
     let flags = (word(bytes, tcp + FLAGS) & !CHANGEABLE) | (u16::from(segment.flags.0) & CHANGEABLE);
     replace(bytes, tcp + FLAGS, flags, checksum);
     replace(bytes, tcp + WINDOW, segment.window, checksum);
+}
+
+/// Marks an opaque packet if a queue has marked its segment.
+fn mark(bytes: &mut [u8], ecn: Ecn) {
+    if ecn == Ecn::Ce && matches!(codepoint(bytes), Some(Ecn::Ect0 | Ecn::Ect1)) {
+        write_codepoint(bytes, ecn);
+    }
+}
+
+/// Writes the ECN codepoint into the IP header.
+fn write_codepoint(bytes: &mut [u8], ecn: Ecn) {
+    match bytes[0] >> 4 {
+        // In an IPv4 header, the type of service shares a 16-bit word with version and header length.
+        4 => {
+            let word = (word(bytes, 0) & !0x0003) | u16::from(ecn.bits());
+            replace(bytes, 0, word, Some(IPV4_CHECKSUM));
+        }
+        // The traffic class of IPv6 spans the first two bytes, and no checksum covers it.
+        _ => {
+            let word = (word(bytes, 0) & !0x0030) | (u16::from(ecn.bits()) << 4);
+            replace(bytes, 0, word, None);
+        }
+    }
 }
 
 /// Replaces a 16-bit word of the packet, and updates the checksum at offset `checksum` that covers it.
@@ -93,7 +105,7 @@ const CHANGEABLE: u16 = (Flags::ECE.0 | Flags::CWR.0) as u16;
 mod tests {
     use super::*;
     use crate::parse::parse;
-    use ackclock_core::{Ecn, Seq};
+    use ackclock_core::Seq;
     use etherparse::PacketBuilder;
     use proptest::prelude::*;
 
@@ -159,6 +171,33 @@ mod tests {
             let (Layout::Ipv4(tcp) | Layout::Ipv6(tcp)) = layout else { panic!("TCP") };
             assert_eq!(after[usize::from(tcp)..], before[usize::from(tcp)..]);
             assert_eq!(parse(&after).segment.ecn, Ecn::Ce);
+        }
+    }
+
+    #[test]
+    fn a_datagram_is_marked_if_it_is_ecn_capable_and_otherwise_left_alone() {
+        for (version, codepoint) in [(4, 0u8), (4, 1), (4, 2), (6, 0), (6, 1), (6, 2)] {
+            let mut before = Vec::new();
+            let ip = if version == 6 {
+                PacketBuilder::ipv6([3; 16], [4; 16], 9)
+            } else {
+                PacketBuilder::ipv4([1; 4], [2; 4], 9)
+            };
+            ip.udp(443, 4000).write(&mut before, b"quic").unwrap();
+            let shift = if version == 6 { 4 } else { 0 };
+            let checksum = (version == 4).then_some(IPV4_CHECKSUM);
+            let capable = word(&before, 0) | u16::from(codepoint) << shift;
+            replace(&mut before, 0, capable, checksum);
+            let parsed = parse(&before);
+            assert_eq!((parsed.layout, parsed.segment.ecn), (Layout::Opaque, Ecn::from_bits(codepoint)));
+            let mut segment = parsed.segment;
+            segment.ecn = Ecn::Ce;
+            let mut after = before.clone();
+            rewrite(&mut after, parsed.layout, &segment);
+            let marked = if codepoint == 0 { Ecn::NotEct } else { Ecn::Ce };
+            // The checksum of the header is right, or the codepoint could not be read.
+            assert_eq!((parse(&after).tuple, parse(&after).segment.ecn), (parsed.tuple, marked));
+            assert_eq!(after[12..], before[12..]);
         }
     }
 
