@@ -4,8 +4,8 @@
 use ackclock_core::SteeringConfig;
 use ackclock_import::TraceConfig;
 use ackclock_link::queue::{
-    CakeConfig, CodelConfig, DropHeadConfig, DropTailConfig, DualPi2Config, FqCodelConfig, PieConfig,
-    QueueConfig, RedConfig, ShortFirstConfig,
+    AbcConfig, CakeConfig, CodelConfig, DropHeadConfig, DropTailConfig, DualPi2Config, FqCodelConfig,
+    PieConfig, QueueConfig, RedConfig, ShortFirstConfig,
 };
 use ackclock_link::{BearerConfig, ConstantConfig, LinkConfig, LinksConfig, VariableConfig};
 use ackclock_observe::{AutorateConfig, ObservedConfig};
@@ -53,6 +53,7 @@ ackclock_core::registry! {
         "cake" => CakeConfig,
         "dualpi2" => DualPi2Config,
         "short-first" => ShortFirstConfig,
+        "abc" => AbcConfig,
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
+mod abc;
 mod ack_filter;
 mod ack_rate_control;
 mod ack_regulator;

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::cc::abc::Abc;
 use crate::cc::bbr::Bbr;
 use crate::cc::bbr3::Bbr3;
 use crate::cc::copa::Copa;
@@ -42,6 +43,7 @@ ackclock_core::registry! {
         "copa" => Row<CopaRow>,
         "dctcp" => Row<DctcpRow>,
         "prague" => Row<PragueRow>,
+        "abc" => Row<AbcRow>,
     }
 }
 
@@ -200,6 +202,11 @@ rows! {
     /// Prague (draft-briscoe-iccrg-prague-congestion-control-04) with SACK recovery: scalable congestion control for
     /// L4S queues.
     PragueRow = Sack, Prague, RowDefaults { ecn: EcnMode::Accurate, ..RowDefaults::NONE };
+}
+
+row! {
+    /// ABC (NSDI 2020) with SACK recovery: each ACK grows or shrinks the window as the queue `abc` tells it.
+    AbcRow = Sack, Abc, RowDefaults { ecn: EcnMode::Dctcp, ..RowDefaults::NONE }
 }
 
 impl<P: SenderParts> SenderRow for Row<P> {
@@ -379,6 +386,14 @@ impl BuildControl for Copa {
 
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(&config.copa, context)
+    }
+}
+
+impl BuildControl for Abc {
+    const OPTIONS: &'static [&'static str] = Cubic::OPTIONS;
+
+    fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
+        Self::new(&config.cubic, config.growth, *context)
     }
 }
 

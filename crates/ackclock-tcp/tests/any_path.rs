@@ -40,7 +40,7 @@ fn case() -> impl Strategy<Value = Case> {
             options["loss_window"] = format!("{loss_window}p").into();
             let adapts = threshold.is_string();
             if !adapts
-                || ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "copa", "dctcp", "prague"]
+                || ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "copa", "dctcp", "prague", "abc"]
                     .contains(&kind)
             {
                 options["dup_thresh"] = threshold;

@@ -2,6 +2,7 @@
 
 use ackclock_core::{Rate, Span, Time};
 use ackclock_tcp::Stack;
+use ackclock_tcp::cc::abc::Abc;
 use ackclock_tcp::cc::bbr::{Bbr, BbrConfig};
 use ackclock_tcp::cc::bbr3::Bbr3;
 use ackclock_tcp::cc::copa::{Copa, CopaConfig};
@@ -45,6 +46,7 @@ const CONTROLLERS: &[(&str, Build)] = &[
         Box::new(Cubic::new(&options.cubic, options.growth, CcContext { stack: Stack::Linux, ..context }))
     }),
     ("copa", |context| Box::new(Copa::new(&CopaConfig::default(), &context))),
+    ("abc", |context| Box::new(Abc::new(&CubicConfig::default(), Growth::Acks, context))),
     ("dctcp", |context| Box::new(Dctcp::new(&context, Halves::Flight, Growth::Acks))),
     ("prague", |context| Box::new(Prague::new(&PragueConfig::default(), &context))),
     ("bbr", |context| Box::new(Bbr::new(&BbrConfig::default(), context))),

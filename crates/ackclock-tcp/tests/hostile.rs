@@ -56,7 +56,7 @@ fn config() -> impl Strategy<Value = Value> {
                 return in_linux(kind, ecn);
             }
             let adapts = limited == "off"
-                && ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "copa", "dctcp", "prague"]
+                && ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "copa", "dctcp", "prague", "abc"]
                     .contains(&kind);
             let threshold = if guard == "on" { json!("careful") } else { json!("aggressive") };
             json!({

@@ -17,7 +17,7 @@ fn every_discipline(capacity: Capacity, mut judge: impl FnMut(&str, AnyQueue)) {
         ..RedConfig::default()
     };
     let short = ShortFirstConfig { bytes: Size::Bytes(3_000), ..ShortFirstConfig::default() };
-    let disciplines: [(&str, &dyn QueueConfig); 11] = [
+    let disciplines: [(&str, &dyn QueueConfig); 12] = [
         ("drop-tail", &DropTailConfig::default()),
         ("drop-tail per user", &DropTailConfig { per: Per::User }),
         ("drop-head", &DropHeadConfig::default()),
@@ -29,6 +29,7 @@ fn every_discipline(capacity: Capacity, mut judge: impl FnMut(&str, AnyQueue)) {
         ("cake", &CakeConfig::default()),
         ("dualpi2", &DualPi2Config::default()),
         ("short-first", &short),
+        ("abc", &AbcConfig::default()),
     ];
     for (name, config) in disciplines {
         judge(name, config.build(&context));

@@ -1,5 +1,6 @@
 //! Queue disciplines: they decide which segment is queued, dropped or sent next. Each discipline is in a separate file.
 
+mod abc;
 mod ack_filter;
 mod age_limited;
 mod cake;
@@ -17,6 +18,7 @@ mod red;
 mod separate;
 mod short_first;
 
+pub use abc::{Abc, AbcConfig};
 pub use ack_filter::{AckFilter, Filtered};
 pub use age_limited::AgeLimited;
 pub use cake::{Cake, CakeConfig, Isolation};

@@ -3,6 +3,7 @@
 //! [Recovery](crate::recovery) decides which segments are lost, and [undo](crate::undo) decides whether a loss was
 //! real. A controller receives events and sets a window, without access to sequence numbers.
 
+pub mod abc;
 pub mod bbr;
 pub mod bbr3;
 mod bictcp;
