@@ -16,9 +16,12 @@
 //! In the steady state with the marked fraction p, the window is 2/p segments if R is at least 25 ms.
 //!
 //! ## Differences from the source
-//! - Only the abstract and quotations of the draft were at hand. The rules were compared one by one with two programs
-//!   that follow it: udp_prague of the L4S team, by authors of the draft, and a controller of quinn that cites -04.
-//! - The virtual round-trip time applies from the start; implementations begin with it after some hundred rounds.
+//! - Of revision -04 only the abstract and quotations were at hand. The rules were compared one by one with the authors'
+//!   working copy of November 2021, and with two programs: udp_prague of the L4S team, by authors of the draft, and a
+//!   controller of quinn that cites -04.
+//! - The virtual round-trip time applies from the start; the text begins with it after 500 rounds.
+//! - Pacing follows the window, each segment alone; the text of 2021 paces by the larger of the window and the bytes in
+//!   flight, in bursts of up to 0.25 ms.
 //! - Slow start ends at the first mark or loss, without a test of the delay.
 //! - There is no fallback for a classic ECN bottleneck, and no second, faster average.
 //!
