@@ -346,7 +346,8 @@ fn classes_of_service_and_their_flows_are_checked() {
         "case.toml:7: flow.0.class: \"wbe\" is not the name of a table [[edge.class]]: there are \"web\"";
     assert_says(&flow, &[], &[unknown]);
     assert_says("[[flow]]\nclass = \"web\"", &[], &["flow.0.class", "[[edge.class]]: there is none"]);
-    let said = "edge.class: a bearer of kind `links` has no classes of service; bearer = \"radio-access\" has";
+    let said =
+        "edge.class: a bearer of kind `links` has no classes of service; bearer = \"radio-access\" has";
     assert_says(&with("", ""), &["edge.bearer=links"], &[said]);
     let weights = ["edge.class.0.weight=2", "edge.bearer.air.down.scheduler=max-rate"];
     assert_says(&with("", ""), &weights, &["edge.class.0.weight: the scheduler \"max-rate\" ignores it"]);

@@ -202,11 +202,8 @@ rows! {
     /// Prague (draft-briscoe-iccrg-prague-congestion-control-04) with SACK recovery: scalable congestion control for
     /// L4S queues.
     PragueRow = Sack, Prague, RowDefaults { ecn: EcnMode::Accurate, ..RowDefaults::NONE };
-}
-
-row! {
     /// ABC (NSDI 2020) with SACK recovery: each ACK grows or shrinks the window as the queue `abc` tells it.
-    AbcRow = Sack, Abc, RowDefaults { ecn: EcnMode::Dctcp, ..RowDefaults::NONE }
+    AbcRow = Sack, Abc, RowDefaults { ecn: EcnMode::Dctcp, ..RowDefaults::NONE };
 }
 
 impl<P: SenderParts> SenderRow for Row<P> {

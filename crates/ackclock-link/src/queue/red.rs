@@ -318,7 +318,7 @@ mod tests {
         let averages = [false, true].map(|has_aged| {
             let mut red = red(&RedConfig { weight: 0.5, ..RedConfig::default() });
             (0..3).for_each(|seq| red.enqueue(ms(0), &packet(seq), Load::NONE).unwrap());
-            [10, 20].map(|at| assert!(red.dequeue(ms(at)).is_some()));
+            [10, 20].into_iter().for_each(|at| assert!(red.dequeue(ms(at)).is_some()));
             let last =
                 if has_aged { red.remove_oldest(ms(30)).is_some() } else { red.dequeue(ms(30)).is_some() };
             red.pass(ms(60), &packet(3));
