@@ -117,7 +117,7 @@ RIVALS = (
     Rival("BBR", '"bbr"'),
     Rival("BBRv3", '"bbr3"'),
     Rival("Copa", '"copa"'),
-    Rival("ABC", '"abc"', 'queue = "abc"'),
+    Rival("ABC", '"abc"', 'queue = "abc-router"'),
     Rival("CUBIC, CoDel", CUBIC, 'queue = "codel"'),
     Rival("CUBIC, FQ-CoDel", CUBIC, 'queue = "fq-codel"'),
     Rival("CUBIC, CAKE", CUBIC, 'queue = "cake"'),

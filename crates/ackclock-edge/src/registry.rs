@@ -53,7 +53,7 @@ ackclock_core::registry! {
         "cake" => CakeConfig,
         "dualpi2" => DualPi2Config,
         "short-first" => ShortFirstConfig,
-        "abc" => AbcConfig,
+        "abc-router" => AbcConfig,
     }
 }
 

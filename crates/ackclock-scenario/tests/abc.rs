@@ -10,7 +10,7 @@ duration = "60s"
 delay = "40ms"
 [edge]
 buffer = "250p"
-queue = "abc"
+queue = "abc-router"
 down = { kind = "constant", rate = "12Mbit/s", delay = "10ms" }
 up = { kind = "constant", rate = "12Mbit/s", delay = "0ms" }
 [[flow]]

@@ -202,7 +202,7 @@ rows! {
     /// Prague (draft-briscoe-iccrg-prague-congestion-control-04) with SACK recovery: scalable congestion control for
     /// L4S queues.
     PragueRow = Sack, Prague, RowDefaults { ecn: EcnMode::Accurate, ..RowDefaults::NONE };
-    /// ABC (NSDI 2020) with SACK recovery: each ACK grows or shrinks the window as the queue `abc` tells it.
+    /// ABC (NSDI 2020) with SACK recovery: each ACK grows or shrinks the window as the queue `abc-router` tells it.
     AbcRow = Sack, Abc, RowDefaults { ecn: EcnMode::Dctcp, ..RowDefaults::NONE };
 }
 

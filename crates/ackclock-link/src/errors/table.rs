@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(error(json!("fade")), neither);
         assert_eq!(
             error(json!({"kind": "fade"})),
-            format!(": unknown error process `fade`; known are {names}")
+            format!("unknown error process `fade`; known are {names}")
         );
         assert!(error(json!({"fer": 0.1})).contains("no `kind`"));
         assert!(error(json!([0.1])).contains("or a table with `kind`, an error process"));

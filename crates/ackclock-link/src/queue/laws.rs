@@ -29,7 +29,7 @@ fn every_discipline(capacity: Capacity, mut judge: impl FnMut(&str, AnyQueue)) {
         ("cake", &CakeConfig::default()),
         ("dualpi2", &DualPi2Config::default()),
         ("short-first", &short),
-        ("abc", &AbcConfig::default()),
+        ("abc-router", &AbcConfig::default()),
     ];
     for (name, config) in disciplines {
         judge(name, config.build(&context));

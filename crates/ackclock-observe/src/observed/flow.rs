@@ -152,7 +152,7 @@ impl Flow {
 
     /// Handles a data segment that passes the box.
     pub(super) fn on_data(&mut self, now: Time, segment: &Segment) -> Passage {
-        self.active = Some(now);
+        let active = self.active.replace(now);
         let end = segment.end();
         if self.highest.is_some_and(|highest| end.at_or_before(highest)) {
             return Passage { is_new: false, since_told: None, prompt: Some(false) };
@@ -162,7 +162,9 @@ impl Flow {
         while self.told.front().is_some_and(|told| told.edge.before(end)) {
             self.told.pop_front();
         }
-        let since_told = self.told.front().map(|told| now.since(told.at));
+        let pause = active.map(|active| now.since(active));
+        let told = self.told.front().filter(|told| !self.is_answer(segment, told, pause));
+        let since_told = told.map(|told| now.since(told.at));
         let prompt = self.is_prompt(segment);
         self.prompt = prompt.unwrap_or(true);
         *self.recent_bytes.at(now) += u64::from(segment.payload);
@@ -189,8 +191,27 @@ impl Flow {
     fn is_prompt(&self, segment: &Segment) -> Option<bool> {
         let (needed, timestamps) = (self.told.front()?, segment.timestamps()?);
         let last = self.heard(timestamps).checked_sub(1).map_or(needed, |last| &self.told[last]);
-        let least = self.wired.get().filter(|_| !self.floor.is_known()).unwrap_or(self.floor.get());
-        Some(last.at.since(needed.at) <= least / PROMPT_PART + PROMPT)
+        Some(last.at.since(needed.at) <= self.least() / PROMPT_PART + PROMPT)
+    }
+
+    /// Shortest loop of the flow, or its round-trip time to the sender where no loop is known.
+    fn least(&self) -> Span {
+        self.wired.get().filter(|_| !self.floor.is_known()).unwrap_or(self.floor.get())
+    }
+
+    /// Whether a segment answers the mobile's newest packet, as the data after a request, and did not wait for the right
+    /// edge `needed`: the packet followed that edge by more than a round trip of the handshake, and no data had arrived
+    /// for a loop (`pause`).
+    fn is_answer(&self, segment: &Segment, needed: &AdvertisedEdge, pause: Option<Span>) -> bool {
+        let asked = self.seen.as_ref().map(|seen| &seen.acked);
+        let Some((asked, echo)) = asked.zip(segment.timestamps().map(|timestamps| timestamps.echo)) else {
+            return false;
+        };
+        let stamp = asked.newest.and_then(|newest| newest.timestamps()).map(|timestamps| timestamps.value);
+        let is_heard = stamp.is_some_and(|stamp| !Timestamps::is_later(stamp, echo));
+        let handshake = if pause.is_none() { self.wired.get().unwrap_or_default() } else { Span::ZERO };
+        let soon = handshake + self.least() / PROMPT_PART + PROMPT;
+        is_heard && pause.is_none_or(|pause| pause >= self.least()) && asked.at.since(needed.at) > soon
     }
 
     /// Handles a segment of the end whose timestamps divide the loop. Returns the excess delay of the part without the
@@ -364,7 +385,7 @@ impl Flow {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::{FlowId, SackBlock};
+    use ackclock_core::{FlowId, SackBlock, Timestamps};
 
     use super::*;
 
@@ -450,7 +471,6 @@ mod tests {
     /// A sender that paces sends later than the window allows. Its timestamps say that it waited for the window.
     #[test]
     fn the_echo_of_a_right_edge_shows_that_data_before_the_queue_was_called_for() {
-        use ackclock_core::Timestamps;
         for (echo, called) in [(1000, true), (1200, false)] {
             let mut flow = Flow::new(at(0));
             flow.on_syn(at(0), 0);
@@ -507,6 +527,29 @@ mod tests {
         let passage = flow.on_data(at(600), &last);
         assert_eq!(passage.prompt, None, "without timestamps nothing is known");
         assert_eq!(flow.called_for(), 500);
+    }
+
+    /// A connection is open for ten seconds, then the mobile asks for data, and again five seconds later.
+    #[test]
+    fn the_answer_to_a_request_after_a_pause_has_not_waited_for_its_window() {
+        let (mut flow, mut record) = (Flow::new(at(0)), Record::new(FlowId(0)));
+        flow.on_syn(at(0), 5000);
+        flow.on_syn_ack(at(40), Seq(0));
+        let mut arrives = |asked: u64, arrives: u64, seq: u32, echo: u64| {
+            let mut request = ack(seq, &[]);
+            request.set_timestamps(Timestamps { value: asked as u32, echo: 0 });
+            record.on_up(at(asked), &request);
+            flow.seen = Some(record);
+            flow.on_told(at(asked), Seq(seq + 5000), Some(asked as u32));
+            let mut segment = data(seq);
+            segment.set_timestamps(Timestamps { value: 0, echo: echo as u32 });
+            flow.on_data(at(arrives), &segment).since_told
+        };
+        assert_eq!(arrives(10_000, 10_050, 0, 10_000), None, "the first answer");
+        assert_eq!(arrives(15_000, 15_050, 1000, 15_000), None, "five seconds later");
+        // An outage: the data was sent before the mobile's newest packet.
+        let waited = arrives(15_060, 20_000, 2000, 15_000);
+        assert!(waited.is_some_and(|waited| waited >= Span::from_secs(4)), "{waited:?}");
     }
 
     #[test]

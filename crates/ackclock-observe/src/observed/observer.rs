@@ -303,7 +303,7 @@ impl Observer {
         let sample = passage
             .since_told
             .map(|since| since.saturating_sub(user.flow(now, flow).detour(now, segment, side, Some(since))));
-        let delay = passage.is_new.then(|| user.flow(now, flow).echoed_delay(now, segment)).flatten();
+        let delay = passage.since_told.and_then(|_| user.flow(now, flow).echoed_delay(now, segment));
         let called = passage.prompt.unwrap_or(true);
         let (late, passed) = (Span::ZERO, Some(now));
         let progress = Progress { flow, bytes, sample, passed, called, late, previous };

@@ -1,6 +1,6 @@
 //! # ABC congestion control
 //!
-//! Accel-Brake Control: the queue `abc` tells for each packet whether its ACK grows or shrinks the window.
+//! Accel-Brake Control: the queue `abc-router` tells for each packet whether its ACK grows or shrinks the window.
 //!
 //! ## Source
 //! Goyal, Agarwal, Netravali, Alizadeh and Balakrishnan, "ABC: A Simple Explicit Congestion Controller for Wireless
@@ -102,6 +102,7 @@ impl CongestionControl for Abc {
 
     fn adopt(&mut self, window: u32, ssthresh: u32) {
         self.cubic.adopt(window, ssthresh);
+        self.explicit = self.explicit.max(f64::from(window));
     }
 
     fn window(&self) -> u32 {
