@@ -167,7 +167,8 @@ def take(run: Run, begin: float) -> int:
     if idle or left:
         begin += STEP_S * math.ceil((time.monotonic() + SENDS_S - begin) / STEP_S)
     leave(left, begin)
-    until = begin + run.seconds
+    # A box that has started late shortens no download.
+    until = max(begin, time.monotonic()) + run.seconds
     taken = [0] * run.flows * len(servers)
 
     def download(number: int) -> None:

@@ -221,12 +221,9 @@ def over_link(run: Run, case: Case) -> dict[str, Any]:
 def over_ns3(run: Run) -> dict[str, Any]:
     """Bytes that came, and what ns-3 measured of its bearer."""
     options = [f"--{key}={value}" for key, value in NS3.items()]
-    radio = [
-        str(OUT / "ns3-lte"),
-        *options,
-        f"--seconds={SECONDS + BEFORE_S + (STEP_S if run.idle or run.resets else 0)}",
-        "--from=4",
-    ]
+    beside = STEP_S if run.idle or run.resets else 0
+    times = [f"--seconds={SECONDS + BEFORE_S + beside}", f"--from={4 + beside}"]
+    radio = [str(OUT / "ns3-lte"), *options, *times]
     said = printed(["unshare", "--net", "--mount", *ends("radio", run.json()), *radio])
     taken, bearer = (json.loads(line) for line in said.splitlines()[-2:])
     keys = ("delay_p50_ms", "delay_p95_ms", "window_p50_ms", "window_p95_ms")

@@ -85,9 +85,22 @@ impl ScenarioFile {
     /// # Errors
     /// Fails with the file, line and key of the error, the invalid value, and the allowed values.
     pub(crate) fn load(&self, repetition: &Repetition) -> Result<(Scenario, DiskFiles), Failure> {
+        self.load_beside(repetition, &[])
+    }
+
+    /// Reads the scenario, which is run with each combination of the values of `axes`, and checks it.
+    ///
+    /// # Errors
+    /// Same errors as [`load`](Self::load).
+    pub(crate) fn load_beside(
+        &self,
+        repetition: &Repetition,
+        axes: &[Axis],
+    ) -> Result<(Scenario, DiskFiles), Failure> {
         let text = read_text(&self.file, "scenario")?;
         let sets: Vec<String> = self.set.iter().cloned().chain(repetition.as_sets()).collect();
-        let scenario = Scenario::load(&self.file.to_string_lossy(), &text, &sets).map_err(of_list)?;
+        let scenario =
+            Scenario::load_beside(&self.file.to_string_lossy(), &text, &sets, axes).map_err(of_list)?;
         let files = DiskFiles::for_scenario(&self.file).reading(patiently);
         scenario.check(&files)?;
         Ok((scenario, files))

@@ -83,8 +83,8 @@ pub struct EdgeConfig {
     /// all other larger packets, and tells their senders its MTU by ICMP. Without `mtu`, packets of any size pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Size>,
-    /// Whether the hop drops packets larger than `mtu` without telling their senders. The key `mtu_blackhole` has no
-    /// effect on simulated senders.
+    /// Whether the hop drops packets larger than `mtu` without telling their senders. Only for `ackclock link`:
+    /// simulations refuse this key.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mtu_blackhole: bool,
     /// Reports about the radio's state that the edge sends. Without the table `report`, the edge sends no reports.
@@ -380,10 +380,19 @@ impl EdgeConfig {
         Ok(has_users.then_some(radio.user.as_slice()))
     }
 
+    /// Whether the capacity of the radio is known only at the end of a run.
+    ///
+    /// # Errors
+    /// Fails if the downlink or the bearer is invalid.
+    pub fn samples_capacity(&self) -> Result<bool, ConfigError> {
+        let radio = self.radio();
+        Ok(radio.bearer()?.samples_capacity() || radio.downlink()?.users().is_some())
+    }
+
     /// Returns the number of the class of service with this name. The class without a name has number 0.
     ///
     /// # Errors
-    /// Fails if there is no such class; the message lists the classes.
+    /// Fails with the path `class` if there is no such class; the message lists the classes.
     pub fn class_named(&self, name: &str) -> Result<u8, ConfigError> {
         let classes = &self.radio().class;
         let number = (1..).zip(classes).find(|(_, class)| class.name == name);

@@ -209,7 +209,7 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
     }
 
     /// Keys of the regulator's table that are not at their default and have no effect, because of other keys of the
-    /// table, or because the bearer only observes from `side`.
+    /// table, or because the bearer only observes from `side`. Paths are relative to the table.
     fn unused(&self, _side: Option<Side>) -> Vec<Unused> {
         Vec::new()
     }

@@ -1,6 +1,6 @@
 //! Keys of the `[edge]` table that have no effect because of its other keys.
 
-use ackclock_core::{ConfigError, Size, Unused, name_of};
+use ackclock_core::{ConfigError, Unused, name_of};
 
 use crate::{EdgeConfig, REGULATORS};
 
@@ -11,7 +11,6 @@ impl EdgeConfig {
     /// Same errors as [`check`](ackclock_core::Config::check).
     pub fn unused(&self) -> Result<Vec<Unused>, ConfigError> {
         let mut unused = self.unused_regulation()?;
-        unused.extend(self.unused_records()?);
         if self.bearer()?.uses_links() {
             let sides = [("down", self.downlink()?.unused()), ("up", self.uplink()?.unused())];
             let under =
@@ -42,20 +41,5 @@ impl EdgeConfig {
             unused.push(Unused::new("max_flows", &["regulator", "up_regulator"], reason));
         }
         Ok(unused)
-    }
-
-    /// Keys of an observing bearer without effect, because no estimate is used.
-    fn unused_records(&self) -> Result<Vec<Unused>, ConfigError> {
-        let (name, observes) = (name_of(&self.regulator), self.observes()?.is_some());
-        let reason = match (name.as_str(), self.buffer) {
-            ("wrs", Size::Bdp(_)) => return Ok(Vec::new()),
-            ("wrs", _) => "has no effect, since regulator = \"wrs\" with a fixed buffer uses no estimate",
-            ("none", _) => "has no effect, since no flow is regulated: set a `regulator`",
-            _ => return Ok(Vec::new()),
-        };
-        let set = ["probe", "record_interval", "record_loss"];
-        let is_set = |key: &&str| observes && self.bearer.get(key).is_some();
-        let set = set.into_iter().filter(is_set);
-        Ok(set.map(|key| Unused::new(&format!("bearer.{key}"), &["regulator", "buffer"], reason)).collect())
     }
 }

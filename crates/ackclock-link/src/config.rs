@@ -191,6 +191,7 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     }
 
     /// Keys of the link's table that are not at their default and have no effect, because of other keys of the table.
+    /// Paths are relative to the table.
     fn unused(&self) -> Vec<Unused> {
         Vec::new()
     }

@@ -39,7 +39,8 @@ pub fn parsing(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// Checks the rewriting of a packet by a regulator, controlled by `knobs`. Opaque packets must stay unchanged, except
-/// for a mark of an ECN-capable packet, and other packets must parse to the changed segment. If the regulator changes nothing, the bytes must stay equal.
+/// for a mark of an ECN-capable packet, and other packets must parse to the changed segment. If the regulator changes
+/// nothing, the bytes must stay equal.
 ///
 /// # Errors
 /// Returns a description of the violated property.

@@ -200,7 +200,7 @@ fn is_of_another_flow(merged: &Tree, idle: &[Idle<'_>], path: &str, origin: &Ori
 
 #[cfg(test)]
 mod tests {
-    use crate::Scenario;
+    use crate::{Axis, Scenario};
 
     const CALL: &str = "[[flow]]\nworkload = \"media\"\n[[flow]]\nsender = \"reno\"\n";
 
@@ -314,14 +314,10 @@ mod tests {
             "{said}"
         );
         let lost = ", record_loss = 0.1";
-        let said = refused(&observed("regulator = \"wrs\"", lost), &[]);
-        assert!(
-            said.starts_with("x.toml:3: edge.bearer.record_loss: `0.1` has no effect, since regulator"),
-            "{said}"
-        );
         for text in [
             observed("regulator = \"forecast\"", lost),
-            observed("regulator = \"wrs\"\nbuffer = \"3bdp\"", lost),
+            observed("regulator = \"wrs\"", lost),
+            observed("regulator = \"none\"", lost),
             "[edge]\nregulator = { kind = \"forecast\", reserve = 2, min_window = 4 }".to_owned(),
             "[edge]\nregulator = \"wrd\"\nmax_flows = 4\n".to_owned(),
             cell("overflow = \"arriving\"\nbuffer_per = \"user\""),
@@ -339,6 +335,20 @@ mod tests {
         assert_eq!(refused(&text, &["edge.regulator=none"]), "");
         let said = refused(flows, &["edge.buffer=4p"]);
         assert!(said.contains("edge.max_flows"), "{said}");
+        let beside = |key| {
+            let axis = Axis::new(key, vec!["none".into(), "wrd".into()], "--regulators none,wrd");
+            Scenario::load_beside("x.toml", flows, &[], &[axis.clone()])?.points_over(&[axis])
+        };
+        assert_eq!(beside("edge.regulator").expect("one of both uses it").len(), 2);
+        assert!(beside("edge.queue").is_err());
+    }
+
+    #[test]
+    fn a_key_of_real_packets_is_refused_before_anything_is_simulated() {
+        let scenario = Scenario::load("x.toml", "[edge]\nmtu_blackhole = true\nmtu = \"1400B\"\n", &[])
+            .expect("for a link");
+        let said = scenario.points().expect_err("for no simulation").to_string();
+        assert!(said.starts_with("x.toml:2: edge.mtu_blackhole: `true`"), "{said}");
     }
 
     #[test]

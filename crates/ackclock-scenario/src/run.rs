@@ -90,7 +90,7 @@ pub fn run(
 }
 
 /// Refuses a key that has an effect on real packets only.
-fn check_simulated(tables: &Tables) -> Result<(), ConfigError> {
+pub(crate) fn check_simulated(tables: &Tables) -> Result<(), ConfigError> {
     let message = "`true` has no effect on simulated senders, which know `mtu`: leave the key out, or use it with \
                    `ackclock link`";
     match tables.edge.mtu_blackhole {

@@ -65,6 +65,20 @@ impl Scenario {
     /// # Errors
     /// Returns one error message with file, line, key, value and the values allowed.
     pub fn load(name: &str, text: &str, sets: &[String]) -> Result<Self, ScenarioError> {
+        Self::load_beside(name, text, sets, &[])
+    }
+
+    /// Reads a scenario whose combinations with the values of `axes` are run. A key that has no effect with the present
+    /// value of an axis may have one with another.
+    ///
+    /// # Errors
+    /// Same errors as [`load`](Self::load).
+    pub fn load_beside(
+        name: &str,
+        text: &str,
+        sets: &[String],
+        axes: &[Axis],
+    ) -> Result<Self, ScenarioError> {
         let mut written = Tree::parse(name, text)?;
         // The table of `ackclock box`, which regulates real packets with this file's `[edge]`.
         drop(written.take("box"));
@@ -80,13 +94,13 @@ impl Scenario {
         }
         let overrides = sets.iter().map(|set| Override::parse(set)).collect::<Result<_, _>>()?;
         let source = Source { name: name.into(), written: Arc::new(written), says, sweep, sets: sets.into() };
-        Self::build(source, overrides)
+        Self::build(source, overrides, axes)
     }
 
     /// Copy of the scenario with additional overrides and without its sweep.
     pub(crate) fn with(&self, further: Vec<Override>) -> Result<Self, ScenarioError> {
         let overrides = self.overrides.iter().cloned().chain(further).collect();
-        Self::build(Source { sweep: None, ..self.source.clone() }, overrides)
+        Self::build(Source { sweep: None, ..self.source.clone() }, overrides, &[])
     }
 
     /// Checks everything that needs no run, including all points of the sweep and all input files.
@@ -198,7 +212,7 @@ impl Scenario {
         ScenarioError::at(self.name(), &self.merged, error)
     }
 
-    fn build(source: Source, overrides: Vec<Override>) -> Result<Self, ScenarioError> {
+    fn build(source: Source, overrides: Vec<Override>, beside: &[Axis]) -> Result<Self, ScenarioError> {
         let (mut merged, dropped) = layered(&source.name, &source.written, &overrides)?;
         let at = |error: &ConfigError| ScenarioError::at(&source.name, &merged, error);
         let tables: Tables = serde_path_to_error::deserialize(merged.value())
@@ -209,7 +223,7 @@ impl Scenario {
         let idle = idle::of(&tables.flow, tables.relay.as_ref()).map_err(|error| at(&error))?;
         idle::refuse(&mut merged, &idle).map_err(|error| ScenarioError::at(&source.name, &merged, &error))?;
         let scenario = Self { source, overrides, merged, tables, dropped, begins_anywhere };
-        scenario.refuse_unused(&scenario.axes()?)?;
+        scenario.refuse_unused(&[scenario.axes()?.as_slice(), beside].concat())?;
         Ok(scenario)
     }
 

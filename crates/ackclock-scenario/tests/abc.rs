@@ -35,7 +35,7 @@ fn abc_fills_steady_links_with_a_queue_near_its_target() {
         let result = result(&[&format!("edge.down.rate={rate}")]);
         assert!(result.bottleneck.utilisation.unwrap() > 0.95, "{rate}");
         // The additive increase of a segment per window of w is balanced where tr / cr = 1 - 1/w. At 2 Mbit/s and 150 ms,
-        // w is 25: 0.98 - (x - 50 ms) / 133 ms = 0.96, so x = 53 ms. Faster links have a larger w and a shorter queue.
+        // w is 25: 0.98 - (x - 50 ms) / 133 ms = 0.96, so x = 53 ms.
         assert!(queue_p95(&result) < 60.0, "{rate}: {} ms", queue_p95(&result));
         assert_eq!(result.bottleneck.drops, 0, "{rate}");
     }

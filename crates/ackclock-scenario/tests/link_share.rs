@@ -161,7 +161,7 @@ fn a_cell_tells_nothing_of_single_transfers() {
 #[test]
 fn asking_a_radio_that_repeats_changes_nothing_else() {
     let radios = [
-        "edge.bearer={ kind = \"radio-access\", air = { down = { kind = \"dedicated\" }, up = { kind = \"dedicated\" } } }",
+        "edge.bearer={ kind = \"radio-access\" }",
         "edge.down={ kind = \"power-controlled\" }",
         "edge.down={ kind = \"artificial-delay\", inner = { kind = \"power-controlled\" } }",
     ];

@@ -121,7 +121,7 @@ fn the_forecast_fills_the_link_with_its_few_packets_from_either_side() {
 fn a_buffer_that_follows_fills_a_fast_link_that_a_fixed_one_limits() {
     for edge in [network, mobile] {
         for rate in ["32Mbit/s", "100Mbit/s"] {
-            for regulator in ["wrd", "forecast"] {
+            for regulator in ["wrs", "wrd", "forecast"] {
                 let radio = format!("edge.behind.down.rate={rate}");
                 let sets = [&radio, "edge.behind.up.rate=20Mbit/s", "duration=10s", "edge.behind.buffer=1s"];
                 let used = |buffer| {
@@ -142,7 +142,7 @@ fn a_buffer_that_follows_fills_a_fast_link_that_a_fixed_one_limits() {
 #[test]
 fn a_buffer_that_follows_is_never_below_20_packets() {
     for edge in [network, mobile] {
-        for regulator in ["wrd", "forecast"] {
+        for regulator in ["wrs", "wrd", "forecast"] {
             let slow = ["edge.behind.down.rate=600kbit/s", "duration=20s"];
             let result = |buffer| observed(&edge(regulator), &[&slow[..], &[buffer]].concat());
             let (fixed, follows) = (result("edge.buffer=20p"), result("edge.buffer=3bdp"));
@@ -375,7 +375,7 @@ fn a_box_believes_what_is_so() {
 #[test]
 fn records_that_are_rare_and_get_lost_teach_what_every_packet_teaches() {
     let driving = "[edge.behind]\nbuffer = \"1000p\"\n[edge.behind.down]\nkind = \"trace\"\nfile = \"synthetic-evdo-NAME.down\"\n[edge.behind.up]\nkind = \"constant\"\nrate = \"1Mbit/s\"\ndelay = \"10ms\"\n";
-    for regulator in ["wrd", "forecast"] {
+    for regulator in ["wrs", "wrd", "forecast"] {
         for name in ["driving", "walking", "shared"] {
             let text = text(&mobile(regulator), &driving.replace("NAME", name));
             let with = |sets: &[&str]| {
@@ -420,7 +420,7 @@ fn records_of_a_millisecond_do_not_limit_a_fast_link() {
 #[test]
 fn packets_that_records_cut_otherwise_leave_the_count_of_the_queue() {
     let lte = STARLINK.replace("starlink", "lte-driving");
-    for regulator in ["wrd", "forecast"] {
+    for regulator in ["wrs", "wrd", "forecast"] {
         let used = |interval: &str| {
             let interval = format!("edge.bearer.record_interval={interval}");
             let sets = ["duration=60s", "edge.buffer=3bdp", &interval];

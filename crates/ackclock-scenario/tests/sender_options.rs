@@ -63,7 +63,7 @@ fn an_option_of_a_sender_has_an_effect_or_is_refused() {
             }
         }
     }
-    // Three tables of one control each, that of CUBIC, which ABC has too, PRR of the 8 kinds that have none, the threshold of both BBR and of copa, and the window
-    // after a loss of both BBR.
+    // Three tables of one control each, that of CUBIC, which ABC has too, PRR of the 8 kinds that have none, the
+    // threshold of both BBR and of copa, and the window after a loss of both BBR.
     assert_eq!(refused, 3 * 13 + 12 + 8 + 3 + 2);
 }

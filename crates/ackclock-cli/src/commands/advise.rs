@@ -115,11 +115,17 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     output::print(&shown.join("\n"))
 }
 
+/// Keys whose values `advise` tries.
+const REGULATOR_KEY: &str = "edge.regulator";
+const QUEUE_KEY: &str = "edge.queue";
+const BUFFER_KEY: &str = "edge.buffer";
+
 /// Loads the scenario, or makes one that plays the recording.
 fn loaded(args: &Args) -> Result<(Scenario, DiskFiles, ScenarioFile), Failure> {
     let file = ScenarioFile::new(args.file.clone(), Vec::new());
     if args.file.extension().is_some_and(|extension| extension == "toml") {
-        let (scenario, files) = file.load(&Repetition::new(args.seed, args.runs))?;
+        let varied = [REGULATOR_KEY, QUEUE_KEY, BUFFER_KEY].map(|key| Axis::new(key, Vec::new(), "advise"));
+        let (scenario, files) = file.load_beside(&Repetition::new(args.seed, args.runs), &varied)?;
         return Ok((scenario, files, file));
     }
     // Errors name the line of the recording, not of the scenario below.
@@ -161,9 +167,9 @@ fn candidates(args: &Args, scenario: &Scenario) -> Result<Vec<Point>, Failure> {
     let over = |regulators: &[&str], queue: Value| {
         let regulators = regulators.iter().map(|name| json!(name)).collect();
         let own = [
-            axis("edge.regulator", regulators),
-            axis("edge.queue", vec![queue]),
-            axis("edge.buffer", buffers.clone()),
+            axis(REGULATOR_KEY, regulators),
+            axis(QUEUE_KEY, vec![queue]),
+            axis(BUFFER_KEY, buffers.clone()),
         ];
         scenario.points_over(&[senders.as_slice(), &own].concat())
     };

@@ -68,8 +68,8 @@ Examples:
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     output::keep_apart(Some(args.scenario.path()), &[("--report", args.report.as_ref())])?;
     output::keep_form("--report", args.report.as_ref(), output::Form::Html)?;
-    let (scenario, files) = args.scenario.load(&args.repetition)?;
     let axes = axes(args)?;
+    let (scenario, files) = args.scenario.load_beside(&args.repetition, &axes)?;
     let points = scenario.points_over(&axes)?;
     for point in &points {
         point.scenario.check(&files)?;

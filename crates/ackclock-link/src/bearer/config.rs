@@ -138,6 +138,11 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether the capacity is known only at the end of a run, from samples spread over the run.
+    fn samples_capacity(&self) -> bool {
+        self.users().is_some()
+    }
+
     /// Mean rate of one direction, and the delay of the two directions together.
     ///
     /// # Errors

@@ -10,7 +10,7 @@
 //! The target rate is `tr = η μ - μ/δ max(x - d, 0)`, where μ is the capacity of the link, x the queueing delay and d
 //! its target. Each packet that leaves adds the fraction `f = min(tr / (2 cr), 1)` of a token, where cr is the rate at
 //! which packets leave. An ECN-capable packet takes a token and remains unmarked (*accelerate*), or gets a CE mark
-//! (*brake*) if there is no whole token. Half of the packets accelerate if the present rate is the target. Rates are
+//! (*brake*) if there is no more than one token. Half of the packets accelerate if the present rate is the target. Rates are
 //! averages over 20 ms; the queueing delay is the queue over μ.
 //!
 //! ## Differences from the source
@@ -178,6 +178,8 @@ impl Abc {
 
 impl Queue for Abc {
     fn put(&mut self, now: Time, segment: &Segment, unqueued: Load, place: Place) -> Result<(), Cause> {
+        // Packets may also have been removed since the last departure.
+        self.rates.backlogged &= !self.buffer.fifo.is_empty();
         self.buffer.put(now, segment, unqueued, place)
     }
 
@@ -191,6 +193,7 @@ impl Queue for Abc {
     }
 
     fn pass(&mut self, now: Time, segment: &Segment) {
+        self.rates.backlogged = false;
         self.rates.record(now, segment, true);
     }
 
@@ -255,10 +258,19 @@ mod tests {
         assert!((abc.rates.current() - 1e6).abs() < 1.0);
         // An idle link measures nothing; the capacity of before remains, and the departure counts as one in 20 ms.
         while abc.buffer.fifo.pop().is_some() {}
-        abc.rates.backlogged = false;
         abc.pass(ms(500), &packet());
         assert!((abc.rates.capacity - 1e6).abs() < 1.0, "{}", abc.rates.capacity);
         assert!((abc.rates.current() - 5e4).abs() < 1.0, "{}", abc.rates.current());
+    }
+
+    #[test]
+    fn packets_that_are_removed_leave_no_queue_behind_the_last_departure() {
+        let mut abc = abc();
+        served(&mut abc, 20, 100);
+        while abc.remove_oldest(ms(101)).is_some() {}
+        abc.enqueue(ms(500), &packet(), Load::NONE).unwrap();
+        assert_eq!(abc.dequeue(ms(501)).unwrap().1.ecn, Ecn::Ect0, "it follows none that waited");
+        assert!((abc.rates.capacity - 1e6).abs() < 1.0, "{}", abc.rates.capacity);
     }
 
     #[test]

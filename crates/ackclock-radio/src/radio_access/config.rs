@@ -436,6 +436,11 @@ impl BearerConfig for RadioAccessConfig {
         Some(&self.users)
     }
 
+    /// The dedicated channels of a single user have a known capacity at any time.
+    fn samples_capacity(&self) -> bool {
+        self.count() > 1 || matches!(self.down(), Ok(AirKind::Cell(_)))
+    }
+
     fn with_classes(&self, classes: &[ClassConfig]) -> Result<Option<Arc<dyn BearerConfig>>, ConfigError> {
         let with = Self { named: class::resolved(classes, &self.rlc)?, ..self.clone() };
         with.check_weights()?;

@@ -86,8 +86,8 @@ impl<'a> Builder<'a> {
 
     /// Traffic of `flows` before the clients are added, with the measurements that the scenario requests.
     fn traffic(&self, flows: &[FlowPlan]) -> Result<Traffic, ConfigError> {
-        let cell = self.tables.edge.cell_users().map_err(|error| error.under("edge"))?;
-        let link = if cell.is_some() { CapacityReports::AtTheEnd } else { CapacityReports::Always };
+        let is_sampled = self.tables.edge.samples_capacity().map_err(|error| error.under("edge"))?;
+        let link = if is_sampled { CapacityReports::AtTheEnd } else { CapacityReports::Always };
         let start = flows.iter().map(|flow| flow.start).min().unwrap_or(Time::ZERO);
         let files = flows.iter().all(|flow| self.groups[flow.group].is_file()).then_some(flows.len());
         let has_files = flows.iter().any(|flow| self.groups[flow.group].is_file());

@@ -65,7 +65,7 @@ impl Abc {
         self.explicit = (self.explicit + change).max(least);
     }
 
-    /// Limits both windows by the bytes in flight, so that the window that does not apply stays near the other one.
+    /// Limits both windows by the bytes in flight before an ACK, so that the window that does not apply stays near the other one.
     fn limit(&mut self, in_flight: u32) {
         let most = 2.0 * f64::from(in_flight) + LEAST_WINDOW * self.mss;
         self.explicit = self.explicit.min(most);
@@ -81,7 +81,7 @@ impl CongestionControl for Abc {
         self.srtt = sample.srtt.or(self.srtt);
         self.cubic.on_ack(sample);
         self.obey(sample);
-        self.limit(sample.in_flight);
+        self.limit(sample.in_flight.saturating_add(sample.delivered));
     }
 
     fn on_established(&mut self, _: Time, round_trip: Span) {
@@ -183,9 +183,9 @@ mod tests {
         };
         abc.on_congestion(&event);
         assert_eq!(abc.window(), 35 * MSS, "0.7 of the flight");
-        // Neither window is above twice the 10 segments in flight and five more.
+        // Neither window is above twice the 11 segments that were in flight and five more.
         abc.on_ack(&ack(0, 10));
-        assert_eq!(abc.window(), 25 * MSS);
+        assert_eq!(abc.window(), 27 * MSS);
     }
 
     #[test]
