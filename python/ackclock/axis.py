@@ -61,18 +61,23 @@ def log_if_wide(axes: Axes) -> None:
     if 0 < low < high / 8:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_major_locator(_Decades())
+        figure = axes.get_figure(root=True)
+        axes.xaxis.set_major_locator(_Decades(_OF_AXIS * figure.get_figwidth() if figure else math.inf))
         axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 class _Decades(LogLocator):
     """Ticks at 1, 2 and 5 times the powers of ten, or at the powers alone where these labels would overlap."""
 
+    def __init__(self, width_in: float) -> None:
+        super().__init__()
+        self._width_in = width_in
+
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Positions of the ticks between two values."""
         low, high = sorted((vmin, vmax))
         # The closest labels, at 5 and 10 times a power, are log10(2) of a decade apart.
-        gap = _OF_AXIS * self.axis.axes.figure.get_figwidth() * math.log10(2) / math.log10(high / low)
+        gap = self._width_in * math.log10(2) / math.log10(high / low)
         self.set_params(subs=(1, 2, 5) if gap > _DIGIT * len(f"{high:.0f}") else (1,))
         return super().tick_values(vmin, vmax)
 
