@@ -88,7 +88,7 @@ impl ScenarioFile {
         self.load_beside(repetition, &[])
     }
 
-    /// Reads the scenario, which is run with each combination of the values of `axes`, and checks it.
+    /// Reads the scenario, which is run with the values of `axes`, and checks it.
     ///
     /// # Errors
     /// Same errors as [`load`](Self::load).
@@ -98,9 +98,10 @@ impl ScenarioFile {
         axes: &[Axis],
     ) -> Result<(Scenario, DiskFiles), Failure> {
         let text = read_text(&self.file, "scenario")?;
+        let varied: Vec<_> = axes.iter().map(Axis::key).collect();
         let sets: Vec<String> = self.set.iter().cloned().chain(repetition.as_sets()).collect();
         let scenario =
-            Scenario::load_beside(&self.file.to_string_lossy(), &text, &sets, axes).map_err(of_list)?;
+            Scenario::load_beside(&self.file.to_string_lossy(), &text, &sets, &varied).map_err(of_list)?;
         let files = DiskFiles::for_scenario(&self.file).reading(patiently);
         scenario.check(&files)?;
         Ok((scenario, files))

@@ -19,7 +19,8 @@ pub fn create_in_place(target: &Path) -> Result<File, WriteError> {
     open().map_err(|error| WriteError::new(target, error))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::fs;
     use std::io::Write;

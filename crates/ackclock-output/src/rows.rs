@@ -100,7 +100,8 @@ impl Drop for Rows {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

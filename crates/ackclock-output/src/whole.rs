@@ -115,7 +115,8 @@ pub(crate) fn joined(name: &OsStr, ending: &str) -> OsString {
 
 pub(crate) const PARTIAL: &str = ".partial";
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};

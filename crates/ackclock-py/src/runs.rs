@@ -145,8 +145,8 @@ impl Jobs {
         out: Option<PathBuf>,
         overwrite: bool,
     ) -> PyResult<Self> {
-        let points =
-            Scenario::load(name, scenario, &set).and_then(|scenario| scenario.points()).map_err(wrong)?;
+        let scenario = Scenario::load(name, scenario, &set).map_err(wrong)?;
+        let points = scenario.check_simulated().and_then(|()| scenario.points()).map_err(wrong)?;
         warn(py, 2, dropped_from(points.iter().map(|point| &point.scenario)))?;
         warn(py, 2, said_of_begins(points.iter().map(|point| &point.scenario)))?;
         Self::new(py, points, base_dir, out, overwrite)

@@ -4,7 +4,6 @@ use ackclock_core::ConfigError;
 use serde_json::{Map, Value};
 
 use crate::memory;
-use crate::run::check_simulated;
 use crate::scenario::Override;
 use crate::tree::{Origin, Tree};
 use crate::{Scenario, ScenarioError};
@@ -56,7 +55,6 @@ impl Scenario {
     /// Fails if a key or value is invalid, or an override sets a part of a varied value.
     pub fn points_over(&self, axes: &[Axis]) -> Result<Vec<Point>, ScenarioError> {
         axes.iter().try_for_each(|axis| self.check_overrides_beside(axis))?;
-        check_simulated(self.tables()).map_err(|error| self.error(&error))?;
         let count = axes.iter().fold(1, |count: u64, axis| count.saturating_mul(axis.values.len() as u64));
         memory::check("sweep", &format!("{count} combinations"), count.saturating_mul(memory::POINT))
             .map_err(|error| self.error(&error))?;

@@ -337,7 +337,7 @@ mod tests {
         assert!(said.contains("edge.max_flows"), "{said}");
         let beside = |key| {
             let axis = Axis::new(key, vec!["none".into(), "wrd".into()], "--regulators none,wrd");
-            Scenario::load_beside("x.toml", flows, &[], &[axis.clone()])?.points_over(&[axis])
+            Scenario::load_beside("x.toml", flows, &[], &[key])?.points_over(&[axis])
         };
         assert_eq!(beside("edge.regulator").expect("one of both uses it").len(), 2);
         assert!(beside("edge.queue").is_err());
@@ -347,7 +347,7 @@ mod tests {
     fn a_key_of_real_packets_is_refused_before_anything_is_simulated() {
         let scenario = Scenario::load("x.toml", "[edge]\nmtu_blackhole = true\nmtu = \"1400B\"\n", &[])
             .expect("for a link");
-        let said = scenario.points().expect_err("for no simulation").to_string();
+        let said = scenario.check_simulated().expect_err("for no simulation").to_string();
         assert!(said.starts_with("x.toml:2: edge.mtu_blackhole: `true`"), "{said}");
     }
 

@@ -23,7 +23,7 @@ use crate::progress::Watched;
 use crate::recordings::certainties;
 use crate::series::{Column, Recorder, Series};
 use crate::tally::Tally;
-use crate::{Inputs, Progress, RunError, Scenario, Tables};
+use crate::{Inputs, Progress, RunError, Scenario, ScenarioError};
 
 /// Options of a run: additional outputs, progress and threads.
 #[derive(Default)]
@@ -59,7 +59,7 @@ pub fn run(
     options: RunOptions,
 ) -> Result<Outcome, RunError> {
     let tables = scenario.tables();
-    check_simulated(tables).map_err(|error| scenario.error(&error))?;
+    scenario.check_simulated()?;
     let streams = Streams::new(tables.seed, run.into());
     let files = &Inputs::of(files);
     let builder =
@@ -89,13 +89,18 @@ pub fn run(
     Ok(Outcome { result, series: course.recorder.map(|recorder| recorder.series(columns)) })
 }
 
-/// Refuses a key that has an effect on real packets only.
-pub(crate) fn check_simulated(tables: &Tables) -> Result<(), ConfigError> {
-    let message = "`true` has no effect on simulated senders, which know `mtu`: leave the key out, or use it with \
-                   `ackclock link`";
-    match tables.edge.mtu_blackhole {
-        true => Err(ConfigError::new("edge.mtu_blackhole", message)),
-        false => Ok(()),
+impl Scenario {
+    /// Refuses a key that has an effect on real packets only.
+    ///
+    /// # Errors
+    /// Fails with this key.
+    pub fn check_simulated(&self) -> Result<(), ScenarioError> {
+        if !self.tables().edge.mtu_blackhole {
+            return Ok(());
+        }
+        let message = "`true` has no effect on simulated senders, which know `mtu`: leave the key out, or use it with \
+                       `ackclock link`";
+        Err(self.error(&ConfigError::new("edge.mtu_blackhole", message)))
     }
 }
 

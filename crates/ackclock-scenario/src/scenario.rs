@@ -8,7 +8,6 @@ use ackclock_core::results::Provenance;
 use ackclock_link::Files;
 use serde_json::{Map, Value};
 
-use crate::axes::Axis;
 use crate::idle;
 use crate::inputs::sha256;
 use crate::kind::Dropped;
@@ -68,8 +67,8 @@ impl Scenario {
         Self::load_beside(name, text, sets, &[])
     }
 
-    /// Reads a scenario whose combinations with the values of `axes` are run. A key that has no effect with the present
-    /// value of an axis may have one with another.
+    /// Reads a scenario that is run with several values of each key in `varied`. A key that has no effect with the present
+    /// value of these may have one with another.
     ///
     /// # Errors
     /// Same errors as [`load`](Self::load).
@@ -77,7 +76,7 @@ impl Scenario {
         name: &str,
         text: &str,
         sets: &[String],
-        axes: &[Axis],
+        varied: &[&str],
     ) -> Result<Self, ScenarioError> {
         let mut written = Tree::parse(name, text)?;
         // The table of `ackclock box`, which regulates real packets with this file's `[edge]`.
@@ -94,7 +93,7 @@ impl Scenario {
         }
         let overrides = sets.iter().map(|set| Override::parse(set)).collect::<Result<_, _>>()?;
         let source = Source { name: name.into(), written: Arc::new(written), says, sweep, sets: sets.into() };
-        Self::build(source, overrides, axes)
+        Self::build(source, overrides, varied)
     }
 
     /// Copy of the scenario with additional overrides and without its sweep.
@@ -212,7 +211,7 @@ impl Scenario {
         ScenarioError::at(self.name(), &self.merged, error)
     }
 
-    fn build(source: Source, overrides: Vec<Override>, beside: &[Axis]) -> Result<Self, ScenarioError> {
+    fn build(source: Source, overrides: Vec<Override>, varied: &[&str]) -> Result<Self, ScenarioError> {
         let (mut merged, dropped) = layered(&source.name, &source.written, &overrides)?;
         let at = |error: &ConfigError| ScenarioError::at(&source.name, &merged, error);
         let tables: Tables = serde_path_to_error::deserialize(merged.value())
@@ -223,14 +222,15 @@ impl Scenario {
         let idle = idle::of(&tables.flow, tables.relay.as_ref()).map_err(|error| at(&error))?;
         idle::refuse(&mut merged, &idle).map_err(|error| ScenarioError::at(&source.name, &merged, &error))?;
         let scenario = Self { source, overrides, merged, tables, dropped, begins_anywhere };
-        scenario.refuse_unused(&[scenario.axes()?.as_slice(), beside].concat())?;
+        scenario.refuse_unused(varied)?;
         Ok(scenario)
     }
 
     /// Refuses keys of the edge without effect.
-    fn refuse_unused(&self, axes: &[Axis]) -> Result<(), ScenarioError> {
-        let set = self.overrides.iter().map(|set| set.key.as_str());
-        let varied: Vec<_> = set.chain(axes.iter().map(Axis::key)).collect();
+    fn refuse_unused(&self, varied: &[&str]) -> Result<(), ScenarioError> {
+        let (set, axes) = (self.overrides.iter().map(|set| set.key.as_str()), self.axes()?);
+        let swept = axes.iter().map(|axis| axis.key());
+        let varied: Vec<_> = set.chain(swept).chain(varied.iter().copied()).collect();
         let unused = self.tables.edge.unused().map_err(|error| self.error(&error.under("edge")))?;
         let unused: Vec<_> = unused.into_iter().map(|key| key.under("edge")).collect();
         idle::refuse_unused(&self.merged, &unused, &varied).map_err(|error| self.error(&error))

@@ -153,6 +153,7 @@ fn playing(recording: &Path) -> String {
 
 /// Every regulator with every buffer, and FQ-CoDel without a regulator, for each sender.
 fn candidates(args: &Args, scenario: &Scenario) -> Result<Vec<Point>, Failure> {
+    scenario.check_simulated()?;
     let edge = &scenario.configuration()["edge"];
     let mut buffers: Vec<Value> = vec![edge["buffer"].clone()];
     buffers.extend(BUFFERS.iter().map(|buffer| json!(buffer)).filter(|buffer| *buffer != edge["buffer"]));
