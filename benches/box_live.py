@@ -225,6 +225,7 @@ def over_ns3(run: Run) -> dict[str, Any]:
     times = [f"--seconds={SECONDS + BEFORE_S + beside}", f"--from={4 + beside}"]
     radio = [str(OUT / "ns3-lte"), *options, *times]
     said = printed(["unshare", "--net", "--mount", *ends("radio", run.json()), *radio])
+    taken: dict[str, Any]
     taken, bearer = (json.loads(line) for line in said.splitlines()[-2:])
     keys = ("delay_p50_ms", "delay_p95_ms", "window_p50_ms", "window_p95_ms")
     p50, p95, true_p50, true_p95 = (bearer[key] - bearer["delay_min_ms"] for key in keys)

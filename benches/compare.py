@@ -108,12 +108,13 @@ class Peers:
         ours = cost(lambda s: ackclock("bottlenecks.toml", s, sets), seconds, self.best_of).cpu_s
         what = f"{flows} bottlenecks for {seconds:g} s"
         # The peers take long enough to be measured once.
-        ns2 = self.ns2 and cost(lambda s: worlds.ns2_many_flows(flows, s), seconds, 1).cpu_s
-        ns3 = self.ns3 and cost(lambda s: worlds.ns3(self.ns3, ITEMS[1], s, flows), seconds, 1).cpu_s
+        ns2 = cost(lambda s: worlds.ns2_many_flows(flows, s), seconds, 1).cpu_s if self.ns2 else None
+        binary = self.ns3
+        ns3 = cost(lambda s: worlds.ns3(binary, ITEMS[1], s, flows), seconds, 1).cpu_s if binary else None
         return ratios(what, ours, {"ns-2": (ns2, 20), "ns-3": (ns3, 150)})
 
 
-def ratios(what: str, ours: float, peers: dict[str, tuple[float | bool | None, float]]) -> list[Row]:
+def ratios(what: str, ours: float, peers: dict[str, tuple[float | None, float]]) -> list[Row]:
     """Our CPU seconds, and each peer's relative to them."""
     rows = [Row(f"{what}: ackclock", ours, "CPU s", None, "less", "")]
     for name, (theirs, target) in peers.items():

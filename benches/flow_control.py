@@ -62,7 +62,14 @@ def picture() -> Figure:
             means = [[numbers.mean() for numbers in many] for many in ([one.wait for one in seen], shares)]
             spreads = [[numbers.std(ddof=1) for numbers in many] for many in ([one.wait for one in seen], shares)]
             axes.errorbar(
-                *means, xerr=spreads[0], yerr=spreads[1], marker=marker, label=name, capsize=2, elinewidth=0.8
+                means[0],
+                means[1],
+                xerr=spreads[0],
+                yerr=spreads[1],
+                marker=marker,
+                label=name,
+                capsize=2,
+                elinewidth=0.8,
             )
             for end in (0, -1):
                 at = (means[0][end], means[1][end])

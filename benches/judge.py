@@ -156,9 +156,7 @@ def steady() -> Iterator[Case]:
         yield Case(
             f"{load}, steady",
             f"{bps / 1e6:g} Mbit/s, {wire_ms} ms",
-            lambda run, load=load, bps=bps, wire_ms=wire_ms: scenario(
-                constant(bps), wire_ms, LOADS[load], start_s=run / RUNS, seconds=STEADY_S
-            ),
+            partial(over_constant, bps, wire_ms, LOADS[load], seconds=STEADY_S),
         )
 
 
@@ -168,9 +166,7 @@ def slow_with_aqm() -> Iterator[Case]:
         yield Case(
             "slow, AQM",
             f"{bps / 1e3:g} kbit/s, {queue}",
-            lambda run, bps=bps, queue=queue: scenario(
-                constant(bps), 20, ("cubic", 1), start_s=run, seconds=SLOW_S, queue=queue
-            ),
+            partial(over_constant, bps, 20, ("cubic", 1), apart_s=1, seconds=SLOW_S, queue=queue),
         )
 
 
@@ -180,9 +176,7 @@ def bbr_with_loss() -> Iterator[Case]:
         yield Case(
             "bbr, loss",
             f"{loss:.0%}, {bps / 1e3:g} kbit/s, {queue}",
-            lambda run, loss=loss, bps=bps, queue=queue: scenario(
-                constant(bps), 20, ("bbr", 1), start_s=run / RUNS, seconds=LOSSY_S, queue=queue, loss=loss
-            ),
+            partial(over_constant, bps, 20, ("bbr", 1), seconds=LOSSY_S, queue=queue, loss=loss),
         )
 
 
@@ -192,15 +186,28 @@ def start_together() -> Iterator[Case]:
         yield Case(
             "start together, 600 ms",
             f"{count} flows, {bps / 1e6:g} Mbit/s",
-            lambda run, count=count, bps=bps: scenario(
-                constant(bps), TOGETHER_WIRE_MS, ("cubic", count), start_s=run / RUNS, seconds=TOGETHER_S
-            ),
+            partial(over_constant, bps, TOGETHER_WIRE_MS, ("cubic", count), seconds=TOGETHER_S),
         )
 
 
 def constant(bps: float) -> str:
     """A link of constant rate."""
     return f'kind = "constant"\nrate = "{bps:.0f}bit/s"\ndelay = "0ms"\n'
+
+
+def over_constant(
+    bps: float,
+    wire_ms: int,
+    load: tuple[str, int],
+    run: int,
+    *,
+    seconds: float,
+    apart_s: float = 1 / RUNS,
+    queue: str = "drop-tail",
+    loss: float = 0.0,
+) -> str:
+    """A run over a link of constant rate; each run starts `apart_s` after the one before."""
+    return scenario(constant(bps), wire_ms, load, start_s=run * apart_s, seconds=seconds, queue=queue, loss=loss)
 
 
 def scenario(

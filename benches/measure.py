@@ -20,7 +20,8 @@ class Usage:
 
     def result(self) -> dict[str, Any]:
         """The last line that it printed, as JSON."""
-        return json.loads(self.output.splitlines()[-1])
+        found: dict[str, Any] = json.loads(self.output.splitlines()[-1])
+        return found
 
 
 def usage(command: Command) -> Usage:

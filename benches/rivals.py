@@ -19,7 +19,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from statistics import fmean, median
@@ -32,6 +32,7 @@ from matplotlib.transforms import Bbox
 from standings import Bounds
 
 from ackclock.models import bound
+from ackclock.models.order_up_to import Ints
 from ackclock.progress import bar
 from ackclock.results import half_interval
 
@@ -48,7 +49,7 @@ UP = 'up = { kind = "constant", rate = "10Mbit/s", delay = "0ms" }\n'
 
 
 @cache
-def slots_of(file: str) -> bound.Ints:
+def slots_of(file: str) -> Ints:
     """Packets that a recording can send in each millisecond."""
     return bound.opportunities(Path(file))
 
@@ -62,7 +63,7 @@ class Link:
     preset: str = "linux"
     edge: str = ""
 
-    def slots(self) -> bound.Ints | None:
+    def slots(self) -> Ints | None:
         """Packets that it can send in each millisecond; None without a recording."""
         return None if self.file is None else slots_of(self.file)
 
@@ -274,8 +275,8 @@ def table(rivals: Sequence[Rival], found: Results, bounds: Bounds | None) -> str
     """Markdown: share of the capacity, delay, the delay against the limit, pages and rank; best rank first."""
     rows = []
     for rival in rivals:
-        used, used_half = over_links(found, lambda cell, rival=rival: number(found, cell, rival, "used"))
-        ranked, rank_half = over_links(found, lambda cell, rival=rival: rank(found, cell, rival))
+        used, used_half = over_links(found, partial(number, found, rival=rival, key="used"))
+        ranked, rank_half = over_links(found, partial(rank, found, rival=rival))
         ran = {cell: there[rival] for cell, there in found.items() if rival in there}
         delay = median(result["delay"] for result in ran.values())
         row = f"| {rival.name} | {used:.0f} ± {used_half:.0f} | {delay:.0f} |"
@@ -341,8 +342,8 @@ def picture(rivals: Sequence[Rival], found: Results) -> None:
     figure, axes = plt.subplots(figsize=(8, 5))
     points, labels = [], []
     for rival in rivals:
-        used, half = over_links(found, lambda cell, rival=rival: number(found, cell, rival, "used"))
-        log, _ = over_links(found, lambda cell, rival=rival: logarithm(found, cell, rival))
+        used, half = over_links(found, partial(number, found, rival=rival, key="used"))
+        log, _ = over_links(found, partial(logarithm, found, rival=rival))
         points.append((math.exp(log), used))
         colour = "#c0392b" if any(word in rival.name for word in OURS) else "#2c3e50"
         axes.errorbar(math.exp(log), used, yerr=half, fmt="o", color=colour, ecolor="#d0d0d0", elinewidth=1)

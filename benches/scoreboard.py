@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from standings import Bounds, beyond, standings
 
 from ackclock import _core
 from ackclock.models import bound
+from ackclock.models.order_up_to import Ints
 from ackclock.progress import bar
 
 OUT = Path("out/scoreboard")
@@ -56,7 +58,7 @@ class Recording:
 
     name: str
     file: Path
-    slots: bound.Ints
+    slots: Ints
 
     @classmethod
     def of(cls, file: Path) -> "Recording":
@@ -71,7 +73,7 @@ class Recording:
     @property
     def second_p(self) -> int:
         """Packets of a second at the mean rate."""
-        return max(1, round(self.slots.sum() / self.seconds))
+        return max(1, round(float(self.slots.sum()) / self.seconds))
 
     def lasts_s(self, longest_s: float) -> float:
         """Length of a run over it."""
@@ -137,20 +139,20 @@ def main() -> int:
     (folder / "scoreboard.md").write_text(page.markdown())
     (folder / "scoreboard.html").write_text(page.html())
     print(f"{len(lines)} runs; {folder}/scoreboard.html, .md and .json")
-    for one in (wrong := list(beyond(found, bounds))):
-        print(f"beyond the limit, so it is none: {one.discipline}, {', '.join(map(str, one.place))}", file=sys.stderr)
+    for far in (wrong := list(beyond(found, bounds))):
+        print(f"beyond the limit, so it is none: {far.discipline}, {', '.join(map(str, far.place))}", file=sys.stderr)
     return 1 if wrong else 0
 
 
 def options() -> argparse.Namespace:
     """Command line options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    words = {"type": lambda text: text.split(",")}
+    listed = partial(parser.add_argument, type=lambda text: text.split(","))
     parser.add_argument("--recordings", type=Path, action="append", default=[], help="a folder, beside the usual ones")
-    parser.add_argument("--only", **words, default=[""], help="recordings with one of these in their name")
-    parser.add_argument("--senders", **words, default=list(SENDERS))
+    listed("--only", default=[""], help="recordings with one of these in their name")
+    listed("--senders", default=list(SENDERS))
     parser.add_argument("--wires", type=lambda text: [int(one) for one in text.split(",")], default=list(WIRES_MS))
-    parser.add_argument("--loads", **words, default=list(LOADS))
+    listed("--loads", default=list(LOADS))
     parser.add_argument("--starts", type=int, default=STARTS, help="places of a recording where runs begin")
     parser.add_argument("--longest", type=int, default=LONGEST_S, help="seconds of a run, at most")
     parser.add_argument("--reduced", action="store_true", help="only what a busy machine does in minutes")

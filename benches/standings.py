@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from ackclock.models import bound, critical_ratio, order_up_to
+from ackclock.models.order_up_to import Ints
 from ackclock.results import half_interval
 
 CONFIDENCE = 0.95
@@ -68,12 +69,17 @@ class Standing:
 
 def standings(lines: Sequence[dict[str, Any]]) -> list[Standing]:
     """The standings of all runs, in the order in which the runs came."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str, str, int, str], list[dict[str, Any]]] = {}
     for line in lines:
         cell = line["cell"]
         key = (cell["discipline"], cell["sender"], cell["recording"], cell["wire_ms"], cell["load"])
         groups.setdefault(key, []).append(line)
-    return [Standing(*key, len(runs), *means(runs)) for key, runs in groups.items()]
+    return [Standing(*key, *counted(runs)) for key, runs in groups.items()]
+
+
+def counted(runs: Sequence[dict[str, Any]]) -> tuple[int, dict[str, float | None], dict[str, float | None]]:
+    """Number of runs, and mean and half interval of each number."""
+    return len(runs), *means(runs)
 
 
 def means(runs: Sequence[dict[str, Any]]) -> tuple[dict[str, float | None], dict[str, float | None]]:
@@ -100,13 +106,13 @@ class Bounds:
         self.folder = folder / hashlib.sha256(model.encode()).hexdigest()[:12]
         self.known: dict[tuple[Kind, str, int], bound.Bound] = {}
 
-    def learn(self, recording: str, slots: bound.Ints, wire_ms: int, runs: bound.Downloads) -> None:
+    def learn(self, recording: str, slots: Ints, wire_ms: int, runs: bound.Downloads) -> None:
         """Compute the bounds of a recording and of runs over it, or read them; where it is too short there are none."""
         wire_s = wire_ms / 1000
         self._learn("whole", recording, wire_ms, lambda: bound.of_link(slots, wire_s))
         self.learn_runs(recording, slots, wire_ms, runs)
 
-    def learn_runs(self, recording: str, slots: bound.Ints, wire_ms: int, runs: bound.Downloads) -> None:
+    def learn_runs(self, recording: str, slots: Ints, wire_ms: int, runs: bound.Downloads) -> None:
         """Compute the limit of runs over a recording, or read it."""
         self._learn("runs", recording, wire_ms, lambda: bound.of_downloads(slots, wire_ms / 1000, runs), str(runs))
 

@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +43,11 @@ ITEMS = {
 }
 
 
-def ackclock(scenario: str, seconds: float, sets: Mapping[str, object] | list[str] = (), seed: int = 1) -> list[str]:
+def ackclock(
+    scenario: str, seconds: float, sets: Mapping[str, object] | Sequence[str] = (), seed: int = 1
+) -> list[str]:
     """One run of a scenario of this folder."""
-    pairs = sets if isinstance(sets, list) else [f"{key}={value}" for key, value in dict(sets).items()]
+    pairs = [f"{key}={value}" for key, value in sets.items()] if isinstance(sets, Mapping) else sets
     pairs = [f"duration={seconds:.3f}s", *pairs]
     options = [word for pair in pairs for word in ("--set", pair)]
     return ["ackclock", "run", str(SCENARIOS / scenario), "--json", "--seed", str(seed), *options]
