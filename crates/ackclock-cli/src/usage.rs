@@ -281,6 +281,21 @@ const KNOWN: &[(&[&str], &[&str], &str)] = &[
         &["--scenario", "--file", "--config", "-f", "-c"],
         "the file is an argument: ackclock {command} {value}",
     ),
+    (
+        &["run", "compare", "sweep"],
+        &["--flows", "--connections", "--clients"],
+        "the number of flows is a scenario key: --set flow.count={value}",
+    ),
+    (
+        &["run", "compare", "sweep"],
+        &["--time", "--seconds", "--length", "-t"],
+        "the time of a run is a scenario key: --set duration=60s",
+    ),
+    (
+        &["run", "sweep"],
+        &["--senders", "--regulators", "--buffers", "--queues"],
+        "a list is compared by ackclock compare FILE {option} {value}; the values of a sweep are in [sweep] of the file",
+    ),
     (&["compare"], &["--sender", "--cc"], "the option takes a list: --senders {value}"),
     (&["compare"], &["--regulator"], "the option takes a list: --regulators {value}"),
     (&["compare"], &["--buffer"], "the option takes a list: --buffers {value}"),

@@ -83,6 +83,19 @@ const SCENARIOS: &[Row] = &[
         2,
         "there is no option --duration; set this scenario key with --set duration=10s",
     ),
+    (&["run", "one.toml", "--flows", "3"], 2, "is a scenario key: --set flow.count=3"),
+    (&["compare", "one.toml", "--seconds", "10"], 2, "is a scenario key: --set duration=60s"),
+    (
+        &["sweep", "case.toml", "--senders", "reno,cubic"],
+        2,
+        "a list is compared by ackclock compare FILE --senders reno,cubic",
+    ),
+    (
+        &["run", "one.toml", "--set", "buffer=10p"],
+        2,
+        "unknown field `buffer`; it is a key of [edge]: edge.buffer",
+    ),
+    (&["run", "one.toml", "--set", "sender=cubic"], 2, "it is a key of [[flow]]: flow.sender"),
     (&["sweep", "case.toml", "--buffer=4p"], 2, "key with --set edge.buffer=4p"),
     (
         &["run", "one.toml", "--out", "y.json"],

@@ -3,9 +3,9 @@
 use ackclock_core::ConfigError;
 use serde_json::Value;
 
-use crate::ScenarioError;
 use crate::kind::kinds_with;
 use crate::tree::Tree;
+use crate::{ScenarioError, Tables};
 
 impl ScenarioError {
     /// Creates an error about a key of `tree`, which was read from the file `name`.
@@ -37,6 +37,11 @@ fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
     {
         return Some(format!("unknown field `{name}`; {hint}"));
     }
+    if message.starts_with("unknown field")
+        && let Some((head, table)) = table_with(key)
+    {
+        return Some(format!("unknown field `{name}`; it is a key of {head}: {table}.{name}"));
+    }
     let (parent, _) = key.rsplit_once('.')?;
     let component = tree.at(parent)?;
     let kind = component.get("kind").or(Some(component)).map(Tree::value);
@@ -51,6 +56,17 @@ fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
     law.as_ref().and_then(Value::as_str).filter(|text| text.contains('(')).map(|text| {
         format!("`{text}` is a law, and a constant link has one {name}; laws are for kind = \"variable\"")
     })
+}
+
+/// Returns head and path of the table that has a key which stands outside all tables.
+fn table_with(key: &str) -> Option<(&'static str, &'static str)> {
+    let tables = serde_json::to_value(Tables::default()).ok()?;
+    let places = [
+        (("[edge]", "edge"), &tables["edge"]),
+        (("[path]", "path"), &tables["path"]),
+        (("[[flow]]", "flow"), &tables["flow"][0]),
+    ];
+    places.into_iter().find(|(_, table)| table.get(key).is_some()).map(|(named, _)| named)
 }
 
 /// Returns where a key of another tool is in ours. Tables of the scenario have too many keys to list.
