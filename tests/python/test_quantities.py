@@ -35,7 +35,7 @@ def test_the_total_is_the_same_in_json_tables_and_words(late):
     assert late.summary()["mean"].tolist() == pytest.approx([total])
     assert late.summary(by=["id"])["mean"].tolist() == [flow["goodput_bps"] for flow in run["flows"]]
     assert re.search(r"goodput kbit/s .*\n.*\n.*\b" + f"{total / 1e3:,.0f}", late.to_markdown())
-    assert f"Goodput is {total / 1e3:.4g} kbit/s" in report.findings(late)[0]
+    assert f"Goodput is {total / 1e3:,.0f} kbit/s" in report.findings(late)[0]
 
 
 def test_a_page_has_one_p95_queueing_delay(late):

@@ -67,7 +67,9 @@ fn whichever_control_it_is_let_go_to_begins_with_the_window_that_is_there() {
             sender.on_segment(ms(100 * round), &ack(acked));
             acked += sent(&mut *sender, ms(100 * round));
         }
-        assert!(sender.cwnd() >= 8 * MSS, "{}", own.name);
+        // ABC limits its window to twice the packets in flight and five more; its pacing leaves one in flight here.
+        let least = if own.name == "abc" { 7 } else { 8 };
+        assert!(sender.cwnd() >= least * MSS, "{}", own.name);
         sender.steer(ms(2000), &told(2, Timer::Runs));
         assert_eq!(sender.cwnd(), 2 * MSS, "{}: and it is taken back", own.name);
     }
