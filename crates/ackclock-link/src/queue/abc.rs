@@ -10,8 +10,8 @@
 //! The target rate is `tr = η μ - μ/δ max(x - d, 0)`, where μ is the capacity of the link, x the queueing delay and d
 //! its target. Each packet that leaves adds the fraction `f = min(tr / (2 cr), 1)` of a token, where cr is the rate at
 //! which packets leave. An ECN-capable packet takes a token and remains unmarked (*accelerate*), or gets a CE mark
-//! (*brake*) if there is no more than one token. Half of the packets accelerate if the present rate is the target. Rates are
-//! averages over 20 ms; the queueing delay is the queue over μ.
+//! (*brake*) if there is no more than one token. Half of the packets accelerate if the present rate is the
+//! target. Rates are averages over 20 ms; the queueing delay is the queue over μ.
 //!
 //! ## Differences from the source
 //! - The marking and the constants are those of the authors' emulator (commit b1693cbb), which was read; of the paper
@@ -34,7 +34,8 @@ use super::fifo::Buffer;
 use super::{AnyQueue, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
 use crate::{Capacity, Cause, Load};
 
-/// Accel-Brake Control (NSDI 2020), for senders of the kind `abc`.
+/// Accel-Brake Control (NSDI 2020), for senders of the kind `abc`. Other ECN-capable senders get its marks too, about half
+/// of their packets, and become slow.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AbcConfig {
