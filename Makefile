@@ -43,8 +43,9 @@ rust-tests:
 	+$(CARGO) test --workspace --locked --quiet --no-fail-fast -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
 	@echo; grep -E '^(skipped: |test result: )' out/test.log
 
+# Two at once, since many wait for live links; what a file sets up once stays in one process.
 python-tests:
-	$(ON_CHECKED) pytest tests/python | tee out/pytest.log
+	$(ON_CHECKED) pytest --numprocesses=2 --dist=loadfile tests/python | tee out/pytest.log
 
 page-tests:
 	$(ON_CHECKED) pytest tests/commands > out/pages.log 2>&1 || { cat out/pages.log; exit 1; }

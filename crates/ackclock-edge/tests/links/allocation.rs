@@ -1,6 +1,6 @@
-//! After warm-up packets cause no allocation, on any link with any queue.
+//! After warm-up packets cause no allocation, on any link and with any queue.
 
-use crate::common::{every_link, every_queue, link, segment};
+use crate::common::{every_link, every_queue, link, pairings, segment};
 use ackclock_core::{Span, Time};
 use ackclock_link::{Capacity, Departures, Link};
 use ackclock_testkit::{Counting, allocations};
@@ -19,8 +19,9 @@ fn offer(link: &mut dyn Link, from: u32, rounds: u32) {
 
 #[test]
 fn no_packet_allocates_after_warm_up() {
-    for table in every_link() {
-        for queue in every_queue() {
+    // Links and queues know nothing of each other: three pairings of each are enough.
+    for turn in 0..3 {
+        for (table, queue) in pairings(&every_link(), &every_queue(), turn) {
             let mut link = link(&table, &queue, Capacity::Packets(20), 1);
             link.want_departures(Departures::Watched);
             offer(&mut *link, 0, 20_000);

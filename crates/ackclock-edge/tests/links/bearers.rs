@@ -15,7 +15,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::common::{
-    MadeUp, age_limit, every_queue, marked, micros, plan, queued_below, segment, share_out, take_classes,
+    MadeUp, age_limit, aging_queues, every_queue, marked, micros, pairings, plan, queued_below, segment,
+    share_out, take_classes,
 };
 
 /// Tables of every bearer of the registry; a bearer without tables here is tested with its defaults.
@@ -202,6 +203,13 @@ fn every_combination(capacity: Capacity, seed: u64, mut check: impl FnMut(&str, 
     }
 }
 
+/// Every bearer and every queue, in the pairs of a turn.
+fn combinations(capacity: Capacity, turn: u64, mut check: impl FnMut(&str, &dyn Fn() -> AnyBearer)) {
+    for (table, queue) in pairings(&every_bearer(), &every_queue(), turn) {
+        check(&format!("{table} behind {queue}"), &|| bearer(&table, &queue, capacity, turn));
+    }
+}
+
 type Arrival = (Time, Direction, Segment);
 
 /// Arrivals of up to three flows in both directions, in bursts and gaps.
@@ -366,11 +374,11 @@ fn a_packet_that_comes_when_reordering_ends_keeps_none_behind() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(12), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(48), ..ProptestConfig::default() })]
 
     #[test]
     fn extra_polls_change_nothing(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, step in 50u64..5_000) {
-        every_combination(capacity, seed, |name, build| {
+        combinations(capacity, seed, |name, build| {
             let step = Span::from_micros(step);
             let plain = drive(&mut build(), &arrivals, Departures::Watched, None);
             let polled = drive(&mut build(), &arrivals, Departures::Watched, Some(step));
@@ -384,7 +392,7 @@ proptest! {
 
     #[test]
     fn every_segment_ends_once_in_order_and_time_goes_on(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        every_combination(capacity, seed, |name, build| {
+        combinations(capacity, seed, |name, build| {
             let seen = drive(&mut build(), &arrivals, Departures::Watched, None);
             let numbers: Vec<u32> = ends(&seen).iter().map(|outcome| outcome.number).collect();
             assert_eq!(numbers, (0..arrivals.len() as u32).collect::<Vec<_>>(), "{name}: `enqueue` takes what `peek_event` does not give once");
@@ -402,30 +410,28 @@ proptest! {
 
     #[test]
     fn a_packet_leaves_the_queue_at_the_age_limit(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        for table in with_a_queue() {
+        for (table, queue) in pairings(&with_a_queue().collect::<Vec<_>>(), &aging_queues(), seed) {
             // The window of a UMTS receiver moves before its end reports a packet as lost.
             let late = classes(&table)[1] > 0 && rlc(&table).is_some_and(|rlc| rlc["pdu"] != "grant");
-            for queue in every_queue() {
-                let Some(limit) = age_limit(&queue) else { continue };
-                let (mut bearer, name) = (bearer(&table, &queue, capacity, seed), format!("{table} behind {queue}"));
-                for Outcome { at, number, what, .. } in drive(&mut bearer, &arrivals, Departures::Watched, None) {
-                    if what == What::Told(LinkEvent::Dropped(Cause::Aged)) {
-                        let age = at.since(arrivals[number as usize].0);
-                        assert!(age == limit || late && age > limit, "{name}: {age} where the limit is {limit}");
-                    }
+            let limit = age_limit(&queue).unwrap();
+            let (mut bearer, name) = (bearer(&table, &queue, capacity, seed), format!("{table} behind {queue}"));
+            for Outcome { at, number, what, .. } in drive(&mut bearer, &arrivals, Departures::Watched, None) {
+                if what == What::Told(LinkEvent::Dropped(Cause::Aged)) {
+                    let age = at.since(arrivals[number as usize].0);
+                    assert!(age == limit || late && age > limit, "{name}: {age} where the limit is {limit}");
                 }
-                for direction in Direction::BOTH {
-                    let radio = bearer.radio(direction, None);
-                    let waits = radio.map_or_else(|| bearer.waits(direction).into_owned(), |radio| radio.queue);
-                    assert!(queued_below(&waits, limit), "{name}: {:?} queued", waits.quantile(1.0));
-                }
+            }
+            for direction in Direction::BOTH {
+                let radio = bearer.radio(direction, None);
+                let waits = radio.map_or_else(|| bearer.waits(direction).into_owned(), |radio| radio.queue);
+                assert!(queued_below(&waits, limit), "{name}: {:?} queued", waits.quantile(1.0));
             }
         }
     }
 
     #[test]
     fn deadlines_never_lie(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        every_combination(capacity, seed, |name, build| {
+        combinations(capacity, seed, |name, build| {
             let mut bearer = build();
             bearer.want_departures(Direction::Down, Departures::Watched);
             let (mut arrivals, mut reached) = (arrivals.iter().peekable(), Time::ZERO);
@@ -464,7 +470,7 @@ proptest! {
 
     #[test]
     fn the_same_seed_gives_the_same_events(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        every_combination(capacity, seed, |name, build| {
+        combinations(capacity, seed, |name, build| {
             let run = || drive(&mut build(), &arrivals, Departures::Watched, None);
             assert_eq!(run(), run(), "{name}: `build` gives bearers that differ");
         });

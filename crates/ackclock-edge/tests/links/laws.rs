@@ -2,8 +2,8 @@
 //! repeatability. A failure names the link, the queue and the method.
 
 use crate::common::{
-    Outcome, Polling, What, age_limit, drive, every_link, every_queue, link, marked, media, micros,
-    queued_below, segment,
+    Outcome, Polling, What, age_limit, aging_queues, drive, every_link, every_queue, link, marked, media,
+    micros, pairings, queued_below, segment,
 };
 use ackclock_core::{Ecn, FlowId, Segment, Span, Time};
 use ackclock_link::{Capacity, Cause, Departures, Impairment, Link, LinkEvent, Repetitions};
@@ -46,6 +46,13 @@ fn every_combination(capacity: Capacity, seed: u64, mut check: impl FnMut(&str, 
         for queue in every_queue() {
             check(&format!("{table} behind {queue}"), &|| link(&table, &queue, capacity, seed));
         }
+    }
+}
+
+/// Every link and every queue, in the pairs of a turn.
+fn combinations(capacity: Capacity, turn: u64, mut check: impl FnMut(&str, &dyn Fn() -> Box<dyn Link>)) {
+    for (table, queue) in pairings(&every_link(), &every_queue(), turn) {
+        check(&format!("{table} behind {queue}"), &|| link(&table, &queue, capacity, turn));
     }
 }
 
@@ -125,12 +132,12 @@ fn step(name: &str, link: &mut dyn Link, departures: Departures, reached: Time, 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(24), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(64), ..ProptestConfig::default() })]
 
     #[test]
     fn extra_polls_change_nothing(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, step in 50u64..5_000) {
         let extra = Polling::AlsoEvery(Span::from_micros(step));
-        every_combination(capacity, seed, |name, build| {
+        combinations(capacity, seed, |name, build| {
             for departures in [Departures::Watched, Departures::Unwatched] {
                 let plain = play(&mut *build(), &arrivals, departures, Polling::AsAsked);
                 let polled = play(&mut *build(), &arrivals, departures, extra);
@@ -144,7 +151,7 @@ proptest! {
 
     #[test]
     fn a_view_does_not_hang_on_when_the_link_was_asked(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, step in 50u64..5_000) {
-        every_combination(capacity, seed, |name, build| {
+        combinations(capacity, seed, |name, build| {
             let (mut seldom, mut often) = (build(), build());
             let mut reached = Time::ZERO;
             for (at, segment) in &arrivals {
@@ -165,7 +172,7 @@ proptest! {
 
     #[test]
     fn watching_departures_changes_no_end(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        every_combination(capacity, seed, |name, build| {
+        combinations(capacity, seed, |name, build| {
             let watched = play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
             let unwatched = play(&mut *build(), &arrivals, Departures::Unwatched, Polling::AsAsked);
             assert_eq!(ends(&watched), ends(&unwatched), "{name}: `want_departures` changes what happens");
@@ -174,7 +181,7 @@ proptest! {
 
     #[test]
     fn every_segment_ends_once_in_order_and_time_goes_on(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        every_combination(capacity, seed, |name, build| {
+        combinations(capacity, seed, |name, build| {
             let seen = play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
             let numbers: Vec<u32> = ends(&seen).iter().map(|outcome| outcome.number).collect();
             let copies = seen.iter().filter(|outcome| outcome.what == What::Impaired(Impairment::Duplicated));
@@ -195,28 +202,26 @@ proptest! {
 
     #[test]
     fn a_packet_leaves_the_queue_at_the_age_limit(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        for table in every_link() {
-            for queue in every_queue() {
-                let Some(limit) = age_limit(&queue) else { continue };
-                let (mut link, name) = (link(&table, &queue, capacity, seed), format!("{table} behind {queue}"));
-                for Outcome { at, number, what, .. } in play(&mut *link, &arrivals, Departures::Watched, Polling::AsAsked) {
-                    // A copy enters the queue at the time of its original, or later.
-                    if what == What::Dropped(Cause::Aged) && table.get("duplicate").is_none() {
-                        let age = at.since(arrivals[number as usize].0);
-                        assert_eq!(age, limit, "{name}");
-                    }
+        for (table, queue) in pairings(&every_link(), &aging_queues(), seed) {
+            let limit = age_limit(&queue).unwrap();
+            let (mut link, name) = (link(&table, &queue, capacity, seed), format!("{table} behind {queue}"));
+            for Outcome { at, number, what, .. } in play(&mut *link, &arrivals, Departures::Watched, Polling::AsAsked) {
+                // A copy enters the queue at the time of its original, or later.
+                if what == What::Dropped(Cause::Aged) && table.get("duplicate").is_none() {
+                    let age = at.since(arrivals[number as usize].0);
+                    assert_eq!(age, limit, "{name}");
                 }
-                // A packet that finds a link of blocks idle leaves the queue at once, and waits for its block.
-                let blocks = ["umts-rlc", "power-controlled"].iter().any(|kind| name.contains(kind));
-                let most = link.waits().quantile(1.0);
-                assert!(blocks || queued_below(&link.waits(), limit), "{name}: {most:?} queued");
             }
+            // A packet that finds a link of blocks idle leaves the queue at once, and waits for its block.
+            let blocks = ["umts-rlc", "power-controlled"].iter().any(|kind| name.contains(kind));
+            let most = link.waits().quantile(1.0);
+            assert!(blocks || queued_below(&link.waits(), limit), "{name}: {most:?} queued");
         }
     }
 
     #[test]
     fn deadlines_never_lie(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        every_combination(capacity, seed, |name, build| {
+        combinations(capacity, seed, |name, build| {
             for departures in [Departures::Watched, Departures::Unwatched] {
                 deadlines_are_honest(name, &mut *build(), &arrivals, departures);
             }
@@ -225,7 +230,7 @@ proptest! {
 
     #[test]
     fn the_same_seed_gives_the_same_events(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        every_combination(capacity, seed, |name, build| {
+        combinations(capacity, seed, |name, build| {
             let run = || play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
             assert_eq!(run(), run(), "{name}: `build` gives links that differ");
         });

@@ -6,7 +6,7 @@ use ackclock_testkit::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::common::{every_link, every_queue, link, micros, segment, unlimited};
+use crate::common::{every_link, every_queue, link, micros, pairings, segment, unlimited};
 
 /// Whether reports of a link are wanted.
 #[derive(Clone, Copy, PartialEq)]
@@ -79,7 +79,7 @@ fn is_cell(table: &Value) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(12), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(48), ..ProptestConfig::default() })]
 
     #[test]
     fn the_last_report_has_the_rate_of_the_link(arrivals in arrivals(), seed in 0u64..1000) {
@@ -112,17 +112,15 @@ proptest! {
 
     #[test]
     fn listening_changes_nothing_but_reports(arrivals in arrivals(), seed in 0u64..1000) {
-        for table in every_link() {
-            for queue in every_queue() {
-                let told = |audience| {
-                    let mut link = link(&table, &queue, Capacity::Packets(5), seed);
-                    link.want_departures(Departures::Watched);
-                    play(&mut *link, &arrivals, audience, None, |_, _, _| {})
-                };
-                let (heard, alone) = (told(Audience::Listening), told(Audience::Nobody));
-                assert_eq!(heard.0, alone.0, "{table} behind {queue}");
-                assert_eq!(alone.1, [], "{table} behind {queue}");
-            }
+        for (table, queue) in pairings(&every_link(), &every_queue(), seed) {
+            let told = |audience| {
+                let mut link = link(&table, &queue, Capacity::Packets(5), seed);
+                link.want_departures(Departures::Watched);
+                play(&mut *link, &arrivals, audience, None, |_, _, _| {})
+            };
+            let (heard, alone) = (told(Audience::Listening), told(Audience::Nobody));
+            assert_eq!(heard.0, alone.0, "{table} behind {queue}");
+            assert_eq!(alone.1, [], "{table} behind {queue}");
         }
     }
 }

@@ -230,6 +230,20 @@ pub fn every_queue() -> Vec<Value> {
     [with_kinds(names(), tables), with_kinds(names(), aging)].concat()
 }
 
+/// The queues of the registry with an age limit.
+pub fn aging_queues() -> Vec<Value> {
+    every_queue().into_iter().filter(|queue| age_limit(queue).is_some()).collect()
+}
+
+/// Every table and every queue at least once; `turn` shifts which queue goes with which table. All pairs in each case of a
+/// property would take minutes: over the cases, which draw their turn, every pair has its turn.
+pub fn pairings(tables: &[Value], queues: &[Value], turn: u64) -> impl Iterator<Item = (Value, Value)> {
+    let pair = move |at: usize| {
+        (tables[at % tables.len()].clone(), queues[(at + turn as usize) % queues.len()].clone())
+    };
+    (0..tables.len().max(queues.len())).map(pair)
+}
+
 fn with_kinds<'a>(names: impl Iterator<Item = &'a str>, tables: impl Fn(&str) -> Vec<Value>) -> Vec<Value> {
     let with_kind = |name: &str, mut table: Value| {
         table["kind"] = name.into();
