@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ackclock_core::name_of;
 use ackclock_scenario::{
-    Axis, DiskFiles, Files, Limit, RunError, Scenario, ScenarioError, dropped_from, said_of_begins,
+    Axis, DiskFiles, Files, Limit, Point, RunError, Scenario, ScenarioError, dropped_from, said_of_begins,
     said_of_recordings,
 };
 
@@ -85,10 +85,10 @@ impl ScenarioFile {
     /// # Errors
     /// Fails with the file, line and key of the error, the invalid value, and the allowed values.
     pub(crate) fn load(&self, repetition: &Repetition) -> Result<(Scenario, DiskFiles), Failure> {
-        self.load_beside(repetition, &[])
+        self.load_beside(repetition, &[]).map(|(scenario, _, files)| (scenario, files))
     }
 
-    /// Reads the scenario, which is run with the values of `axes`, and checks it.
+    /// Reads the scenario, which is run with the values of `axes`, and checks it. Returns it with the points of its sweep.
     ///
     /// # Errors
     /// Same errors as [`load`](Self::load).
@@ -96,15 +96,15 @@ impl ScenarioFile {
         &self,
         repetition: &Repetition,
         axes: &[Axis],
-    ) -> Result<(Scenario, DiskFiles), Failure> {
+    ) -> Result<(Scenario, Vec<Point>, DiskFiles), Failure> {
         let text = read_text(&self.file, "scenario")?;
         let varied: Vec<_> = axes.iter().map(Axis::key).collect();
         let sets: Vec<String> = self.set.iter().cloned().chain(repetition.as_sets()).collect();
         let scenario =
             Scenario::load_beside(&self.file.to_string_lossy(), &text, &sets, &varied).map_err(of_list)?;
         let files = DiskFiles::for_scenario(&self.file).reading(patiently);
-        scenario.check(&files)?;
-        Ok((scenario, files))
+        let points = scenario.check(&files)?;
+        Ok((scenario, points, files))
     }
 
     /// File name of the scenario without folder and extension. Result files are named after the scenario file.

@@ -1,6 +1,9 @@
 //! Sweeps: the keys of `[sweep]` and the combinations of their values.
 
+use std::collections::BTreeSet;
+
 use ackclock_core::ConfigError;
+use ackclock_link::Files;
 use serde_json::{Map, Value};
 
 use crate::memory;
@@ -68,6 +71,28 @@ impl Scenario {
         memory::check("runs", &format!("{runs} runs of all combinations"), runs * memory::RESULT)
             .map_err(|error| self.error(&error))?;
         Ok(points)
+    }
+
+    /// Checks everything that needs no run, including all points of the sweep and all input files. Returns the points.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`Scenario::load`].
+    pub fn check(&self, files: &dyn Files) -> Result<Vec<Point>, ScenarioError> {
+        // A recording that several points use is read only once.
+        let points = self.points()?;
+        let scenarios = std::iter::once(self).chain(points.iter().map(|point| &point.scenario));
+        first_of_each(scenarios, |scenario| scenario.links()).try_for_each(|one| one.check_links(files))?;
+        Ok(points)
+    }
+
+    fn check_links(&self, files: &dyn Files) -> Result<(), ScenarioError> {
+        self.tables().edge.nominal(files).map(drop).map_err(|error| self.error(&error.under("edge")))
+    }
+
+    /// Link tables as text, to compare two scenarios.
+    fn links(&self) -> String {
+        let edge = self.tables().edge.radio();
+        format!("{} {} {}", edge.bearer, edge.down, edge.up)
     }
 
     /// Combines each of `points` with each value of `axis`.
@@ -179,5 +204,59 @@ fn alike(one: &[String], other: &[String]) -> bool {
         ([a, rest @ ..], _) if is_number(a) => alike(rest, other),
         (_, [b, rest @ ..]) if is_number(b) => alike(one, rest),
         _ => false,
+    }
+}
+
+/// Removes items whose key already occurred earlier in the list.
+fn first_of_each<T, K: Ord>(
+    items: impl Iterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> impl Iterator<Item = T> {
+    let mut seen = BTreeSet::new();
+    items.filter(move |item| seen.insert(key(item)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::cmp::Ordering;
+
+    use super::*;
+
+    thread_local!(static COMPARED: Cell<u32> = const { Cell::new(0) });
+
+    /// A number that counts how often it is compared.
+    #[derive(Eq)]
+    struct Counted(u32);
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Self) -> bool {
+            self.cmp(other).is_eq()
+        }
+    }
+
+    impl PartialOrd for Counted {
+        fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl Ord for Counted {
+        fn cmp(&self, other: &Self) -> Ordering {
+            COMPARED.set(COMPARED.get() + 1);
+            self.0.cmp(&other.0)
+        }
+    }
+
+    #[test]
+    fn an_item_is_compared_with_few_others_however_many_there_are() {
+        let compared = |count: u32| {
+            COMPARED.set(0);
+            let items = (0..count).chain(0..count);
+            assert!(first_of_each(items, |&item| Counted(item)).eq(0..count));
+            f64::from(COMPARED.get()) / f64::from(count)
+        };
+        // log2(10 000) / log2(1000) = 1.33
+        assert!(compared(10_000) < 2.0 * compared(1000));
     }
 }

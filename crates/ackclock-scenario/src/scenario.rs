@@ -1,11 +1,10 @@
 //! Scenarios: reads a scenario text and overrides, checks the tables, and expands the points of the sweep.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use ackclock_core::ConfigError;
 use ackclock_core::results::Provenance;
-use ackclock_link::Files;
 use serde_json::{Map, Value};
 
 use crate::idle;
@@ -26,6 +25,14 @@ pub struct Scenario {
     tables: Tables,
     dropped: Vec<Dropped>,
     begins_anywhere: bool,
+    digests: OnceLock<Digests>,
+}
+
+/// SHA-256 of a scenario, and of its complete configuration, in hexadecimal.
+#[derive(Clone, Debug)]
+struct Digests {
+    scenario: String,
+    configuration: String,
 }
 
 /// Scenario text as written, shared by all points of a sweep.
@@ -102,27 +109,6 @@ impl Scenario {
         Self::build(Source { sweep: None, ..self.source.clone() }, overrides, &[])
     }
 
-    /// Checks everything that needs no run, including all points of the sweep and all input files.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Self::load`].
-    pub fn check(&self, files: &dyn Files) -> Result<(), ScenarioError> {
-        // A recording that several points use is read only once.
-        let points = self.points()?;
-        let scenarios = std::iter::once(self).chain(points.iter().map(|point| &point.scenario));
-        first_of_each(scenarios, |scenario| scenario.links()).try_for_each(|one| one.check_links(files))
-    }
-
-    fn check_links(&self, files: &dyn Files) -> Result<(), ScenarioError> {
-        self.tables.edge.nominal(files).map(drop).map_err(|error| self.error(&error.under("edge")))
-    }
-
-    /// Link tables as text, to compare two scenarios.
-    fn links(&self) -> String {
-        let edge = self.tables.edge.radio();
-        format!("{} {} {}", edge.bearer, edge.down, edge.up)
-    }
-
     /// Name of the scenario file.
     pub fn name(&self) -> &str {
         &self.source.name
@@ -178,12 +164,20 @@ impl Scenario {
     pub fn canonical(&self) -> String {
         let mut value = self.merged.value();
         sort_keys(&mut value);
-        value.to_string()
+        text(&value)
     }
 
     /// SHA-256 of the text from [`Self::canonical`], in hexadecimal.
     pub fn sha256(&self) -> String {
-        sha256(self.canonical().as_bytes())
+        self.digests().scenario.clone()
+    }
+
+    /// The digests, which all runs of the scenario share.
+    fn digests(&self) -> &Digests {
+        self.digests.get_or_init(|| Digests {
+            scenario: sha256(self.canonical().as_bytes()),
+            configuration: sha256(text(&self.configuration()).as_bytes()),
+        })
     }
 
     /// The complete configuration: every key with its value, including defaults. The configuration is an equivalent
@@ -199,7 +193,7 @@ impl Scenario {
             commit: option_env!("ACKCLOCK_COMMIT").map(str::to_owned),
             dirty: option_env!("ACKCLOCK_DIRTY").and_then(|dirty| dirty.parse().ok()),
             scenario_sha256: self.sha256(),
-            configuration_sha256: sha256(self.configuration().to_string().as_bytes()),
+            configuration_sha256: self.digests().configuration.clone(),
             inputs: BTreeMap::new(),
             recordings: BTreeMap::new(),
             set: self.source.sets.to_vec(),
@@ -221,7 +215,8 @@ impl Scenario {
         tables.check().map_err(|error| at(&error))?;
         let idle = idle::of(&tables.flow, tables.relay.as_ref()).map_err(|error| at(&error))?;
         idle::refuse(&mut merged, &idle).map_err(|error| ScenarioError::at(&source.name, &merged, &error))?;
-        let scenario = Self { source, overrides, merged, tables, dropped, begins_anywhere };
+        let digests = OnceLock::new();
+        let scenario = Self { source, overrides, merged, tables, dropped, begins_anywhere, digests };
         scenario.refuse_unused(varied)?;
         Ok(scenario)
     }
@@ -264,7 +259,7 @@ fn laid_over(
     written: &Tree,
     overrides: &[Override],
 ) -> Result<(Tree, Vec<Dropped>), ScenarioError> {
-    let base = merge(defaults(), preset.tree.clone());
+    let base = merge(DEFAULTS.clone(), preset.tree.clone());
     let mut merged = merge(base.clone(), merge(preset.options.clone(), written.clone()));
     let mut dropped = Vec::new();
     for set in overrides {
@@ -291,13 +286,18 @@ fn path_of(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
 }
 
 /// The lowest layer of values: defaults of every key. Defaults of `flow` apply to each flow.
-fn defaults() -> Tree {
+static DEFAULTS: LazyLock<Tree> = LazyLock::new(|| {
     // Serialisation cannot fail, because the tables consist of strings, numbers and lists.
     let mut value = serde_json::to_value(Tables::default()).unwrap_or(Value::Null);
     if let Some(flow) = value.get_mut("flow") {
         *flow = flow[0].take();
     }
     Tree::of(value, &Origin::Default)
+});
+
+/// The text of a JSON value, written faster than by its `Display`.
+fn text(value: &Value) -> String {
+    serde_json::to_string(value).expect("JSON in memory always serialises")
 }
 
 impl Override {
@@ -325,15 +325,6 @@ impl Override {
     }
 }
 
-/// Removes items whose key already occurred earlier in the list.
-fn first_of_each<T, K: Ord>(
-    items: impl Iterator<Item = T>,
-    key: impl Fn(&T) -> K,
-) -> impl Iterator<Item = T> {
-    let mut seen = BTreeSet::new();
-    items.filter(move |item| seen.insert(key(item)))
-}
-
 fn sort_keys(value: &mut Value) {
     match value {
         Value::Object(table) => {
@@ -350,49 +341,4 @@ pub fn dropped_from<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Op
     let dropped: BTreeSet<_> = scenarios.into_iter().flat_map(Scenario::dropped).collect();
     let names: Vec<_> = dropped.into_iter().map(Dropped::to_string).collect();
     (!names.is_empty()).then(|| format!("dropped with the change of kind: {}", names.join(", ")))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-    use std::cmp::Ordering;
-
-    use super::*;
-
-    thread_local!(static COMPARED: Cell<u32> = const { Cell::new(0) });
-
-    /// A number that counts how often it is compared.
-    #[derive(Eq)]
-    struct Counted(u32);
-
-    impl PartialEq for Counted {
-        fn eq(&self, other: &Self) -> bool {
-            self.cmp(other).is_eq()
-        }
-    }
-
-    impl PartialOrd for Counted {
-        fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-            Some(self.cmp(other))
-        }
-    }
-
-    impl Ord for Counted {
-        fn cmp(&self, other: &Self) -> Ordering {
-            COMPARED.set(COMPARED.get() + 1);
-            self.0.cmp(&other.0)
-        }
-    }
-
-    #[test]
-    fn an_item_is_compared_with_few_others_however_many_there_are() {
-        let compared = |count: u32| {
-            COMPARED.set(0);
-            let items = (0..count).chain(0..count);
-            assert!(first_of_each(items, |&item| Counted(item)).eq(0..count));
-            f64::from(COMPARED.get()) / f64::from(count)
-        };
-        // log2(10 000) / log2(1000) = 1.33
-        assert!(compared(10_000) < 2.0 * compared(1000));
-    }
 }

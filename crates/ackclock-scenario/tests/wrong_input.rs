@@ -31,7 +31,7 @@ fn shelf() -> Shelf {
 fn message(text: &str, sets: &[&str]) -> String {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     match Scenario::load("case.toml", text, &sets).and_then(|scenario| scenario.check(&shelf())) {
-        Ok(()) => "no error".to_owned(),
+        Ok(_) => "no error".to_owned(),
         Err(error) => error.to_string(),
     }
 }

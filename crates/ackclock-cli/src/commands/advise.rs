@@ -125,7 +125,7 @@ fn loaded(args: &Args) -> Result<(Scenario, DiskFiles, ScenarioFile), Failure> {
     let file = ScenarioFile::new(args.file.clone(), Vec::new());
     if args.file.extension().is_some_and(|extension| extension == "toml") {
         let varied = [REGULATOR_KEY, QUEUE_KEY, BUFFER_KEY].map(|key| Axis::new(key, Vec::new(), "advise"));
-        let (scenario, files) = file.load_beside(&Repetition::new(args.seed, args.runs), &varied)?;
+        let (scenario, _, files) = file.load_beside(&Repetition::new(args.seed, args.runs), &varied)?;
         return Ok((scenario, files, file));
     }
     // Errors name the line of the recording, not of the scenario below.

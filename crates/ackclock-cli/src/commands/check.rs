@@ -16,10 +16,9 @@ pub(crate) struct Args {
 
 /// Prints `ok` or the first error of the scenario.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
-    let (scenario, _) = args.scenario.load(&Repetition::default())?;
+    let (scenario, points, _) = args.scenario.load_beside(&Repetition::default(), &[])?;
     #[cfg(feature = "live")]
     super::radio_box::check_table(args.scenario.path())?;
-    let points = scenario.points()?;
     say_dropped(points.iter().map(|point| &point.scenario));
     scenario.said_of_links()?.iter().for_each(|remark| output::remark(remark));
     let points = points.len();

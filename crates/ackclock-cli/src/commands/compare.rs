@@ -69,7 +69,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     output::keep_apart(Some(args.scenario.path()), &[("--report", args.report.as_ref())])?;
     output::keep_form("--report", args.report.as_ref(), output::Form::Html)?;
     let axes = axes(args)?;
-    let (scenario, files) = args.scenario.load_beside(&args.repetition, &axes)?;
+    let (scenario, _, files) = args.scenario.load_beside(&args.repetition, &axes)?;
     scenario.check_simulated()?;
     let points = scenario.points_over(&axes)?;
     for point in &points {

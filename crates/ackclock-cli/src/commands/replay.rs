@@ -29,7 +29,7 @@ pub(super) fn find(from: &str, anyway: bool) -> Result<Chosen, Failure> {
     let file = ScenarioFile::new(row.result.scenario.clone().into(), row.result.provenance.set.clone());
     let axes: Vec<Axis> =
         row.point.iter().map(|(key, value)| Axis::new(key, vec![value.clone()], from)).collect();
-    let (scenario, files) = file.load_beside(&Repetition::default(), &axes)?;
+    let (scenario, _, files) = file.load_beside(&Repetition::default(), &axes)?;
     let mut points = scenario.points_over(&axes)?;
     let run = row.result.run;
     if let Some(why) = row.differs_from(&Job { index: 0, point: &points[0], run }, &files) {

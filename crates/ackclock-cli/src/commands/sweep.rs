@@ -109,9 +109,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     output::keep_apart(Some(args.scenario.path()), &written)?;
     output::keep_form("--report", args.report.as_ref(), output::Form::Html)?;
     output::keep_form("--out", args.out.as_ref(), output::Form::JsonLines)?;
-    let (scenario, files) = args.scenario.load(&args.repetition)?;
+    let (scenario, points, files) = args.scenario.load_beside(&args.repetition, &[])?;
     scenario.check_simulated()?;
-    let points = scenario.points()?;
     if args.engine != Engine::Local {
         return on_cluster(args);
     }
