@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard rivals scoreboard-kernel box-live profiles check-ns2 check-ns2-sample peer-lte papers docs pages fuzz clean tools build wheel static deb ns3 release
+.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check rust-check python-check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard rivals scoreboard-kernel box-live profiles check-ns2 check-ns2-sample peer-lte papers docs pages fuzz clean tools build wheel static deb ns3 release
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -75,6 +75,10 @@ checked: tools
 	@ln -sf $(CHECKED)/lib_core.so $(CHECKED)/python/ackclock/_core.abi3.so
 
 check: .venv/.packages checked ## Formatting, lints, types, house rules
+	@# Side by side, since types of Python are checked on one core.
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 rust-check python-check
+
+rust-check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(CARGO) xtask check
@@ -87,6 +91,8 @@ check: .venv/.packages checked ## Formatting, lints, types, house rules
 	@# Fuzz targets and the criterion bench have lock files of their own, since their libraries are nobody else's.
 	$(CARGO) check --locked --quiet --manifest-path fuzz/Cargo.toml --target-dir target/apart
 	$(CARGO) check --locked --quiet --benches --manifest-path benches/criterion/Cargo.toml --target-dir target/apart
+
+python-check:
 	ruff check .
 	ruff format --check .
 	mypy
