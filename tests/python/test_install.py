@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import packages
+
 ROOT = Path(__file__).parents[2]
 # What a walk should take after the download, seconds: printed beside what it took, and never a failure.
 AIM = 60
@@ -24,17 +26,8 @@ def walk(*command: str | Path, **options: Any) -> subprocess.CompletedProcess[st
     return walked
 
 
-def built(variable: str, pattern: str) -> Path:
-    """The newest package in the folder that `make nightly` names."""
-    folder = os.environ.get(variable)
-    found = sorted(Path(folder).glob(pattern), key=lambda path: path.stat().st_mtime) if folder else []
-    if not found:
-        pytest.skip(f"{variable} names no folder with {pattern}; `make nightly` does")
-    return found[-1]
-
-
 def test_an_operator_installs_the_package_on_a_bare_debian_and_sees_his_line(tmp_path):
-    package = built("ACKCLOCK_DEBS", "ackclock_*.deb")
+    package = packages.debian_package()
     debootstrap = shutil.which("debootstrap")
     if debootstrap is None or os.geteuid() != 0:
         pytest.skip("debootstrap is not installed, or this is not root")
@@ -65,7 +58,7 @@ def test_an_operator_installs_the_package_on_a_bare_debian_and_sees_his_line(tmp
 
 
 def test_a_student_installs_the_wheel_in_an_empty_environment_and_sees_a_picture(tmp_path):
-    wheel = built("ACKCLOCK_WHEELS", "ackclock-*.whl")
+    wheel = packages.wheel()
     plain = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     downloaded = subprocess.run(
         [sys.executable, "-m", "pip", "download", "--quiet", "--dest", tmp_path / "wheels", wheel],

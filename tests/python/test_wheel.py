@@ -1,6 +1,5 @@
 """The wheel of `make wheel` in an environment that has nothing else of ackclock."""
 
-import os
 import subprocess
 import sys
 import zipfile
@@ -8,17 +7,15 @@ from pathlib import Path
 
 import pytest
 
+import packages
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def wheel() -> Path:
-    """The wheel in the folder that `make nightly` names."""
-    folder = os.environ.get("ACKCLOCK_WHEELS")
-    if folder is None:
-        pytest.skip("ACKCLOCK_WHEELS names no folder; `make wheel` builds out/wheel")
-    (built,) = Path(folder).glob("ackclock-*.whl")
-    return built
+    """The wheel for this machine."""
+    return packages.wheel()
 
 
 def test_a_wheel_is_for_every_later_python_and_has_the_command(wheel):
