@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, ScalarFormatter
+
+from ackclock.text import with_separators
 
 # Units of each quantity as written in scenarios, as multiples of the first one.
 _UNITS = (
@@ -47,6 +50,19 @@ def legend_above(figure: Figure) -> None:
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=10, frameon=False)
 
 
+class Separated(ScalarFormatter):
+    """Labels of a linear axis with commas between thousands, as in tables."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Label of a tick."""
+        return with_separators(str(super().__call__(x, pos)))
+
+
+def write_out(axis: Axis, which: Literal["major", "minor"] = "major") -> None:
+    """Label a logarithmic axis with complete numbers, with commas between thousands, in place of powers of ten."""
+    getattr(axis, f"set_{which}_formatter")(FuncFormatter(lambda x, _: f"{x:,.10g}"))
+
+
 def not_below_zero(axes: Axes, which: Literal["x", "y", "xy"] = "y") -> None:
     """Limits axes of rates and times to values from zero, despite intervals and margins."""
     if "x" in which and axes.get_xlim()[0] < 0:
@@ -60,7 +76,7 @@ def log_if_wide(axes: Axes) -> None:
     low, high = axes.dataLim.intervalx
     if 0 < low < high / 8:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
+        write_out(axes.xaxis)
         figure = axes.get_figure(root=True)
         axes.xaxis.set_major_locator(_Decades(_OF_AXIS * figure.get_figwidth() if figure else math.inf))
         axes.xaxis.set_minor_formatter(NullFormatter())
@@ -78,7 +94,7 @@ class _Decades(LogLocator):
         low, high = sorted((vmin, vmax))
         # The closest labels, at 5 and 10 times a power, are log10(2) of a decade apart.
         gap = self._width_in * math.log10(2) / math.log10(high / low)
-        self.set_params(subs=(1, 2, 5) if gap > _DIGIT * len(f"{high:.0f}") else (1,))
+        self.set_params(subs=(1, 2, 5) if gap > _DIGIT * len(f"{high:,.0f}") else (1,))
         return super().tick_values(vmin, vmax)
 
 

@@ -66,8 +66,7 @@ class Described:
             mean = f", {capacity.mean() / 1e3:,.0f} kbit/s on average"
         bearer, up = _bearer_in_words(edge), _link_in_words(edge.get("up", {}))
         flows = sum(int(group.get("count", 1)) for group in self.scenario.get("flow", []))
-        direction = {group.get("towards", "mobile") for group in self.scenario.get("flow", [])}
-        kind = {frozenset({"mobile"}): "download", frozenset({"server"}): "upload"}.get(frozenset(direction), "flow")
+        kind = {frozenset({"mobile"}): "download", frozenset({"server"}): "upload"}.get(self._directions(), "flow")
         rtt = base_rtt_ms(self.scenario)
         wired = [path["rate"]] if "rate" in path else []
         wired += [f"{path['delay']} one way"] if "delay" in path else []
@@ -99,10 +98,15 @@ class Described:
             said |= (run.get("provenance") or {}).get("recordings") or {}
         return [f"The rates of {Path(path).name} are {certainty}." for path, certainty in said.items()]
 
+    def _directions(self) -> frozenset[str]:
+        """Ends of the path towards which flows send."""
+        return frozenset(group.get("towards", "mobile") for group in self.scenario.get("flow", []))
+
     def _link(self) -> str:
+        """The link in the direction of the data."""
         edge = self.scenario.get("edge", {})
-        down = edge.get("down", {})
-        link = _link_in_words({key: down[key] for key in down if key != "delay"}) if down else ""
+        of = edge.get("up" if self._directions() == {"server"} else "down", {})
+        link = _link_in_words({key: of[key] for key in of if key != "delay"}) if of else ""
         return _bearer_in_words(edge) or link
 
     def _senders(self) -> list[str]:

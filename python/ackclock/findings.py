@@ -138,13 +138,22 @@ def _of_link(results: Results) -> list[str]:
     run, connections = results.runs.iloc[0], len(results.connections)
     found = [f"{connections} connection{'s' if connections != 1 else ''} in {number(run['duration_s'])} s."]
     for link, way in (("bottleneck", "downlink"), ("uplink", "uplink")):
-        megabytes, drops = run[f"{link}.delivered_bytes"] / 1e6, int(run[f"{link}.drops"])
+        delivered, drops = _amount(run[f"{link}.delivered_bytes"]), int(run[f"{link}.drops"])
         used, p95 = run[f"{link}.utilisation"], run[f"{link}.queue_ms.p95"]
         shares = [f"{100 * used:.0f} % of its capacity"] if used == used else []
         delays = [f"p95 queueing delay {number(p95)} ms"] if p95 == p95 else []
         dropped = f"{drops} packet{'s' if drops != 1 else ''} dropped"
-        found.append(f"The {way} delivered {', '.join([f'{number(megabytes)} MB', *shares, *delays, dropped])}.")
+        found.append(f"The {way} delivered {', '.join([delivered, *shares, *delays, dropped])}.")
     return found
+
+
+def _amount(of_bytes: float) -> str:
+    """Bytes in the unit that gives a number from 1 to 1000."""
+    size, unit = next(((size, unit) for size, unit in _AMOUNTS if of_bytes >= size), (1.0, "B"))
+    return f"{number(of_bytes / size)} {unit}"
+
+
+_AMOUNTS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 # Of more combinations than this, ranges are reported instead of a comparison.

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 
 from ackclock import __version__, description, limits, plot
-from ackclock.axis import legend_above, numbers
+from ackclock.axis import legend_above, numbers, write_out
 from ackclock.findings import findings
 from ackclock.interval import resolution_of
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
@@ -164,8 +164,11 @@ def of_runs(
 
 
 def _with_capacities(results: Results, scenario: Mapping[str, Any]) -> Results:
-    """The results without link rates that are no capacity: in a cell of several users it is the rate of one user."""
-    if description.users_of_cell(scenario) < 2:
+    """The results without link rates that are no capacity of the flows.
+
+    In a cell of several users it is the rate of one user, and beside uploads that of the other direction.
+    """
+    if description.users_of_cell(scenario) < 2 and not _uploads(results):
         return results
     shown = copy.copy(results)
     shown.series = [{name: of for name, of in one.items() if name != "link_rate"} for one in results.series]
@@ -423,14 +426,21 @@ def _distribution(results: Results, width: float) -> Iterator[Figure]:
         drawing = plot.cdf(results, "rtt_ms")
         drawing.axes[0].set_xlabel("RTT (ms)")
         drawing.axes[0].set_xscale("log")
-        drawing.axes[0].xaxis.set_major_formatter("{x:g}")
+        write_out(drawing.axes[0].xaxis)
         yield _at(width, "distribution", "Share of RTT samples below each RTT.", drawing)
-    elif any(name.split("/")[0] == "queue_ms" for series in results.series for name in series):
+    elif _have_queued(results):
         drawing = plot.delay_cdf(results.named_series, uplink=_uploads(results), colours=_colours_of_series(results))
         # In one line, the label is wider than a phone.
         drawing.axes[0].set_xlabel("mean queueing delay\nof an interval (ms)")
         caption = "Share of intervals with a mean queueing delay below each value, of the runs shown over time."
         yield _at(width, "distribution", caption, drawing)
+
+
+def _have_queued(results: Results) -> bool:
+    """Whether packets were queued for more than 1 ms, the least delay on the axis of a distribution."""
+    name = "up.queue_ms" if _uploads(results) else "queue_ms"
+    delays = [of for one in results.series for key, of in one.items() if key.split("/")[0] == name]
+    return any(bool((of > 1).any()) for of in delays)
 
 
 # Maximum rows of a figure of paired differences.

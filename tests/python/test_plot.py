@@ -159,6 +159,50 @@ def test_an_upload_is_drawn_with_the_queue_of_its_mobile():
     assert len(plot.time_series(series).axes) == 4
 
 
+def test_labels_have_commas_between_thousands_as_tables_have():
+    rates = np.array([0.0, 12e6, 30e6])
+    series = {"time": np.arange(3.0), "link_rate": rates, "rate/0": rates, "queue_ms": np.array([1.0, 50.0, 8000.0])}
+    figures = [plot.over_time({"run": series}), plot.per_flow(series), plot.delay_cdf({"run": series})]
+    for figure in figures:
+        figure.draw_without_rendering()
+    of = [[label.get_text() for label in axes.get_yticklabels()] for axes in figures[0].axes]
+    assert "20,000" in of[0]
+    assert {"1", "100", "10,000"} <= {*of[1]} or {"1", "1,000"} <= {*of[1]}
+    assert "20,000" in [label.get_text() for label in figures[1].axes[0].get_yticklabels()]
+    assert "1,000" in [label.get_text() for label in figures[2].axes[0].get_xticklabels()]
+
+
+@pytest.mark.parametrize("width", [4.1, 8.4])
+@pytest.mark.parametrize("flows", [1, 3, 5, plot.MOST_FLOWS])
+def test_the_legend_of_any_number_of_flows_is_in_the_picture(width, flows):
+    series = {"time": np.arange(3.0), "link_rate": np.full(3, 1e6)}
+    series |= {f"rate/{flow}": np.full(3, 1e5) for flow in range(flows)}
+    figure = plot.per_flow(series, width=width, names={flow: f"{flow} cubic upload" for flow in range(flows)})
+    figure.draw_without_rendering()
+    box, page = figure.axes[0].get_legend().get_window_extent(), figure.bbox
+    assert box.y1 <= page.y1
+    assert box.x0 >= page.x0
+
+
+def test_a_panel_without_values_is_left_out():
+    missing = np.full(3, np.nan)
+    series = {"time": np.arange(3.0), "rate/0": np.full(3, 1e5), "cwnd/0": missing, "rtt/0": missing}
+    series |= {"rate/1": np.full(3, 1e5), "cwnd/1": np.full(3, 4.0), "rtt/1": missing}
+    labels = [axes.get_ylabel().split("\n")[0] for axes in plot.per_flow(series).axes]
+    assert labels == ["goodput", "window"]
+
+
+@pytest.mark.parametrize("width", [4.1, 8.4])
+def test_the_label_of_the_percentile_is_below_the_ticks_of_drops(width):
+    series = {"time": np.arange(3.0), "queue_ms": np.full(3, 4000.0), "drops": np.ones(3)}
+    figure = plot.over_time({"none": series, "wrd": series}, p95={"none": 5000.0, "wrd": 5000.0}, width=width)
+    figure.draw_without_rendering()
+    for axes in figure.axes[1:3]:
+        (label,) = axes.texts
+        ticks = axes.transAxes.transform((0, 0.96))[1] - figure.dpi * 3.5 / 72
+        assert label.get_window_extent().y1 <= ticks
+
+
 @pytest.mark.parametrize(("delay", "label"), [(0.0, "p95 0 ms"), (12_345.6, "p95 12,346 ms")])
 def test_the_percentile_of_delays_is_that_of_the_packets(delay, label):
     series = {"time": np.arange(3.0), "queue_ms": np.full(3, 77.0)}

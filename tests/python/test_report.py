@@ -82,6 +82,37 @@ def test_a_report_shows_the_link_of_the_data():
     assert "That of the uploads is 20 kbit/s, with 700 ms of p95 queueing delay in the uplink." in html
 
 
+def test_a_report_of_uploads_has_the_link_and_the_capacity_of_uploads():
+    runs = [run_object(point={"flow.sender": sender}) for sender in ("reno", "cubic")]
+    for run in runs:
+        run["flows"][0] |= {"towards": "server"}
+        run["uplink"] = run["bottleneck"] | {"capacity_bps": 384e3}
+    rates = {name: np.full(3, 1e5) for name in ("link_rate", "rate/0", "rate/1")}
+    results = Results(runs, [{"time": np.arange(3.0), **rates}])
+    results.series_of = ["reno"]
+    edge = {"down": {"kind": "constant", "rate": "8Mbit/s"}, "up": {"kind": "constant", "rate": "384kbit/s"}}
+    scenario = {"edge": edge, "flow": [{"towards": "server"}]}
+    assert description.Described(results, scenario).title().endswith(" over a link of 384kbit/s")
+    figures = {figure.name: figure.drawing for figure in report._figures(report._with_capacities(results, {}), 6.4)}
+    (capacity,) = [line for line in figures["goodput-against-delay"].axes[0].lines if line.get_linestyle() == "--"]
+    assert capacity.get_ydata()[0] == pytest.approx(384)
+    assert not figures["flows-over-time-reno"].axes[0].collections  # the rate of the downlink is no capacity of uploads
+
+
+def test_delivered_bytes_have_a_unit_of_their_size():
+    link = link_object()
+    link["bottleneck"]["delivered_bytes"], link["uplink"]["delivered_bytes"] = 152, 2_630
+    (_, down, up) = report.findings(Results([link]))
+    assert down.startswith("The downlink delivered 152 B, ")
+    assert up.startswith("The uplink delivered 2.63 kB, ")
+
+
+def test_a_distribution_without_any_queueing_delay_is_left_out():
+    for delay, drawn in ((0.0, 0), (5.0, 1)):
+        series = {"time": np.arange(3.0), "rate/0": np.ones(3), "queue_ms": np.full(3, delay)}
+        assert len(list(report._distribution(Results([run_object()], [series]), 6.4))) == drawn
+
+
 def test_a_report_of_media_begins_with_frame_delay_and_freezes():
     delay = {"mean": 50.0, "p50": 45.0, "p95": 90.0, "p99": 95.0}
     media = {

@@ -329,7 +329,7 @@ def runs(file: Path) -> dict[str, list[Point]]:
 def picture(found: Bound, points: Mapping[str, Sequence[Point]], title: str = "") -> Figure:
     """Plot of p95 queueing delay over utilisation: curves as lines, runs as marks."""
     from ackclock import plot
-    from ackclock.axis import legend_above
+    from ackclock.axis import legend_above, write_out
 
     with plot.panel("share of the link used (%)", "95th percentile of the wait in the queue (s)", title) as (
         figure,
@@ -343,7 +343,7 @@ def picture(found: Bound, points: Mapping[str, Sequence[Point]], title: str = ""
             colour, marker = plot.COLOURS[index % 6], plot.MARKERS[index % len(plot.MARKERS)]
             axes.plot(*_axes(reached), marker, color=colour, label=label)
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
+        write_out(axes.yaxis)
         legend_above(figure)
     return figure
 

@@ -265,12 +265,12 @@ def _summary(law: DelayLaw) -> dict[str, float]:
 def picture(found: Optimum) -> "Figure":
     """Figure 5.2: the law before and after."""
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
     from ackclock import plot
+    from ackclock.plot.style import Picture
 
     with mpl.rc_context(plot.STYLE):
-        figure = Figure(figsize=(6.4, 5.0), layout="constrained")
+        figure = Picture(figsize=(6.4, 5.0), layout="constrained")
         panels = figure.subplots(2, 1, sharex=True, sharey=True)
         for axes, name, law in zip(panels, ("before", "after"), (found.law, found.after), strict=True):
             axes.vlines(law.delays, 1e-5, law.probabilities, color=plot.COLOURS[0], linewidth=5)

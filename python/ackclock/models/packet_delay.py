@@ -227,15 +227,15 @@ def model(
 def picture(laws: Sequence[PacketDelay], tti: float) -> "Figure":
     """Figure 4.7: the delay distribution of packets of each size, with mean + 4 standard deviations."""
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
     from ackclock import plot
+    from ackclock.plot.style import Picture
 
     longest = tti * max(
         d for one in laws for d, p in zip(one.law.delays, one.law.probabilities, strict=True) if p > 1e-4
     )
     with mpl.rc_context(plot.STYLE):
-        figure = Figure(figsize=(6.4, 1.4 + 1.5 * len(laws)), layout="constrained")
+        figure = Picture(figsize=(6.4, 1.4 + 1.5 * len(laws)), layout="constrained")
         panels = figure.subplots(len(laws), 1, sharex=True, squeeze=False)[:, 0]
         for axes, one in zip(panels, laws, strict=True):
             law = one.law.scaled(tti)

@@ -230,12 +230,12 @@ def model(
 def picture(curves: dict[str, list[Judged]]) -> "Figure":
     """P_TO and the mean delay over g."""
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
     from ackclock import plot
+    from ackclock.plot.style import Picture
 
     with mpl.rc_context(plot.STYLE):
-        figure = Figure(figsize=(6.4, 5.6), layout="constrained")
+        figure = Picture(figsize=(6.4, 5.6), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
         for (name, rows), colour, marker in zip(curves.items(), plot.COLOURS, plot.MARKERS, strict=False):
             g = [row.g for row in rows]

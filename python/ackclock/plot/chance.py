@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ackclock.axis import legend_above
+from ackclock.axis import legend_above, write_out
 from ackclock.interval import possible
 from ackclock.plot import style
 from ackclock.plot.lines import grouped
@@ -73,7 +73,7 @@ def delay_cdf(runs: Mapping[str, Series], *, uplink: bool = False, colours: Mapp
             _draw_shares(axes, np.maximum(np.concatenate(values), 1.0), color=colour, label=run)
         axes.set(ylim=(0, 1.02), xscale="log")
         axes.set_xlim(left=1)
-        axes.xaxis.set_major_formatter("{x:g}")
+        write_out(axes.xaxis)
         if len(runs) > 1:
             legend_above(figure)
     return figure

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from ackclock.axis import legend_above, not_below_zero, numbers, positions
+from ackclock.axis import legend_above, not_below_zero, numbers, positions, write_out
 from ackclock.interval import possible
 from ackclock.plot import style
 from ackclock.plot.style import COLOURS, look, panel, plain
@@ -152,8 +152,8 @@ def latency_by_size(results: Results) -> Figure:
     axes = figure.axes[0]
     axes.set_xticks(range(len(classes)), [_class_name(shown, size) for size in classes])
     axes.set_yscale("log")
-    for which in ("major", "minor"):
-        getattr(axes.yaxis, f"set_{which}_formatter")("{x:g}")
+    write_out(axes.yaxis)
+    write_out(axes.yaxis, "minor")
     return figure
 
 

@@ -49,7 +49,7 @@ def per_flow(
     flows = {flow: plain((names or {}).get(flow, f"flow {flow}")) for flow in flows_of(series)}
     if not 1 <= len(flows) <= MOST_FLOWS:
         raise ValueError(f"the series has {len(flows)} flows; 1 to {MOST_FLOWS} have curves")
-    panels = [panel for panel in _PANELS if f"{panel[1]}/{next(iter(flows))}" in series]
+    panels = [panel for panel in _PANELS if _has_values(series, panel[1], flows)]
     with mpl.rc_context(STYLE):
         figure = Picture(figsize=(width, 1.0 + 1.6 * len(panels)), layout="constrained")
         drawn = list(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0])
@@ -65,6 +65,11 @@ def per_flow(
         drawn[-1].set_xlim(time[0], max(time[-1], time[0] + 1e-9))
         figure.align_ylabels(drawn)
     return figure
+
+
+def _has_values(series: Series, column: str, flows: Mapping[int, str]) -> bool:
+    """Whether a flow has values of a column: media over UDP has no window, and a flow that did not start no RTT."""
+    return any(np.isfinite(series[name]).any() for flow in flows if (name := f"{column}/{flow}") in series)
 
 
 def flows_of(series: Series) -> list[int]:

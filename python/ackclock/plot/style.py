@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import RcKeyType
 
+from ackclock.axis import Separated
 from ackclock.picture import svg
 from ackclock.results import Results, label
 
@@ -40,7 +41,14 @@ STYLE: dict[RcKeyType, Any] = {
 
 
 class Picture(Figure):
-    """A figure that notebooks display without pyplot."""
+    """A figure that notebooks display without pyplot, with commas between the thousands of its labels."""
+
+    def add_subplot(self, *args: Any, **how: Any) -> Any:
+        """Axes of this figure."""
+        axes = super().add_subplot(*args, **how)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(Separated())
+        return axes
 
     def _repr_svg_(self) -> str:
         return svg(self, "picture")

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ackclock.axis import write_out
 from ackclock.plot.style import COLOURS, NARROW, SMALL, STYLE, Picture, plain
 from ackclock.results import Results, Series
 from ackclock.text import number
@@ -61,9 +62,8 @@ def over_time(
         _draw_rates(panels[0], runs, colours, width, "up." if uplink else "")
         queues = panels[1 : 1 + len(names)]
         for axes, name in zip(queues, names, strict=True):
-            _draw_queue(axes, runs[name], plain(name) if len(runs) > 1 else "", colours[name], "up." if uplink else "")
-            if (percentile := (p95 or {}).get(name)) is not None:
-                _draw_percentile(axes, percentile)
+            label, percentile = plain(name) if len(runs) > 1 else "", (p95 or {}).get(name)
+            _draw_queue(axes, runs[name], label, colours[name], "up." if uplink else "", percentile)
         top = max(axes.get_ylim()[1] for axes in queues)
         for axes in queues:
             axes.set_ylim(top=top)
@@ -100,8 +100,8 @@ def _draw_rates(axes: Axes, runs: Mapping[str, Series], colours: Mapping[str, st
     legend_on_top(axes, width)
 
 
-def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str) -> None:
-    """Queueing delay on a logarithmic axis from 1 ms, or the queue in packets; with drops."""
+def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str, p95: float | None) -> None:
+    """Queueing delay on a logarithmic axis from 1 ms with its 95th percentile, or the queue in packets; with drops."""
     delays = [name for name in series if name == f"{way}queue_ms" or name.startswith(f"{way}queue_ms/")]
     if delays:
         time, values = binned(series, np.fmax.reduce([series[name] for name in delays]))
@@ -109,8 +109,11 @@ def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str) -> 
         time, delay = time[np.isfinite(values)], values[np.isfinite(values)]
         values = np.maximum(delay, 1.0)
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.set_ylim(1, max(10.0, 8 * float(values.max(initial=1.0))))  # space for label and ticks
+        write_out(axes.yaxis)
+        highest = max(float(values.max(initial=1.0)), p95 or 1.0)
+        axes.set_ylim(1, max(10.0, 8 * highest, highest ** (1 / (1 - _ROOM))))
+        if p95 is not None:
+            _draw_percentile(axes, p95)
     else:
         time, values = binned(series, _summed(series, "up.queue_packets" if way else "queue"))
         axes.set_ylim(0, 1.05 * max(1.0, float(values.max())))
@@ -121,10 +124,12 @@ def _draw_queue(axes: Axes, series: Series, run: str, colour: str, way: str) -> 
     axes.set(ylabel=f"{run}\n{what}" if run else what)
 
 
+# Share of a panel that the label of a line and the ticks of drops need above the line.
+_ROOM = 0.34
+
+
 def _draw_percentile(axes: Axes, p95: float) -> None:
     """The 95th percentile of the delays of all packets, ms, as a line with its value."""
-    if axes.get_yscale() != "log":
-        return
     line = max(p95, 1.0)
     axes.axhline(line, color="#777777", linestyle="--", linewidth=1.2)
     axes.annotate(
@@ -151,11 +156,11 @@ def _draw_windows(axes: Axes, series: Series, run: str, colour: str, width: floa
     congestion, *advertised = _windows(series)
     time, window = binned(series, series[congestion])
     axes.plot(time, window, color=colour, linewidth=1.1, label="congestion window")
-    used = float(np.nanmax(window))
+    highest = used = float(np.nanmax(window))
     for name in advertised:
         _, told = binned(series, series[name])
         used = min(used, float(np.nanmax(np.minimum(told, window))))
-        if np.nanmin(told) < 1.5 * used:  # otherwise it never limits the sender
+        if np.nanmin(told) < min(1.15 * highest, 1.5 * used):  # otherwise it never limits the sender
             axes.plot(time, told, color="#333333", linestyle="--", linewidth=1.1, label="advertised window")
     held = _summed(series, "held_acks")
     if np.nanmax(held) > 0:
@@ -164,7 +169,7 @@ def _draw_windows(axes: Axes, series: Series, run: str, colour: str, width: floa
     # An unused congestion window, far above the advertised window, would flatten the others.
     axes.set(
         ylabel=f"{plain(run)}\nwindow (pkt)" if run else "window\n(packets)",
-        ylim=(0, min(1.15 * float(np.nanmax(window)), 3 * used)),
+        ylim=(0, min(1.15 * highest, 3 * used)),
     )
     legend_on_top(axes, width)
 
@@ -172,10 +177,12 @@ def _draw_windows(axes: Axes, series: Series, run: str, colour: str, width: floa
 def legend_on_top(axes: Axes, width: float) -> None:
     """Draw the legend above a panel, in as many columns as fit."""
     labels = axes.get_legend_handles_labels()[1]
-    columns = len(labels) if width > NARROW else 2
+    columns = min(len(labels), 5 if width > NARROW else 2)
+    rows = math.ceil(len(labels) / columns)
     legend = axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, fontsize=SMALL, borderpad=0)
     legend.set_in_layout(False)
-    axes.set_title("\n".join([" "] * math.ceil(len(labels) / columns)), fontsize=SMALL)  # space above the panel
+    # Space above the panel: a row of a legend is higher than a line of text.
+    axes.set_title("\n".join([" "] * math.ceil(1.4 * rows - 0.4)), fontsize=SMALL)
 
 
 def _summed(series: Series, name: str) -> NDArray[np.float64]:

@@ -76,8 +76,8 @@ def goodput_against_delay(
 
 
 def _draw_limits(axes: Axes, results: Results, limit: Sequence[tuple[float, float]]) -> None:
-    """Mean capacity of the link, and the limit as far down as the marks reach."""
-    capacity = results.runs.get("bottleneck.capacity_bps")
+    """Mean capacity of the link in the direction of the data, and the limit as far down as the marks reach."""
+    capacity = results.runs.get(f"{results.queueing_delay.split('.')[0]}.capacity_bps")
     if capacity is not None and capacity.notna().any():
         axes.axhline(capacity.mean() / 1e3, color="#777777", linestyle="--", linewidth=1.2)
         axes.annotate(
