@@ -212,6 +212,9 @@ def _taught(error: Any) -> str:
     usage = " ".join(error.ctx.get_usage().removeprefix("Usage:").split())
     usage = re.sub(r"\{(\w+)\}", lambda name: name[1].upper(), usage)
     message = " ".join(error.format_message().split()).rstrip(".")
+    extra = re.fullmatch(r"Got unexpected extra argument(?:\(s\))? \((\S+)\)", message)
+    if extra and any(parameter.name == "out" for parameter in error.ctx.command.params):
+        message = f"`{extra[1]}` is one argument too many; write --out {extra[1]}"
     return f"ackclock: {command + ': ' if command else ''}{message}; it is {usage}"
 
 

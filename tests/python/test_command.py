@@ -69,6 +69,7 @@ def test_wrong_input_is_exit_status_2(monkeypatch, capsys, args):
         ("model capacity many 80", "model capacity: Invalid value for 'MEAN': "),
         ("paper cr02 --sedes 3", "paper: No such option: --sedes "),
         ("report runs.jsonl", "report: Missing option '--out'"),
+        ("trace plot x.down x.png", "trace plot: `x.png` is one argument too many; write --out x.png"),
         ("sweep s.toml --engine spark", "sweep: Invalid value for '--engine': "),
     ],
 )

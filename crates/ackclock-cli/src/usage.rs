@@ -164,7 +164,10 @@ impl Mistake<'_> {
         let option = self.words.get(at.checked_sub(2)?).map(String::as_str);
         match (command, option) {
             (_, Some("--set")) if !before.contains('=') => Some(format!("--set {before}={word}")),
-            ("import", _) => Some(format!("--out {word}")),
+            ("import" | "trace convert", _) => Some(format!("--out {word}")),
+            ("sweep", _) if word.ends_with(".jsonl") => Some(format!("--out {word}")),
+            ("run" | "compare" | "sweep", _) if word.ends_with(".html") => Some(format!("--report {word}")),
+            ("run", _) if word.ends_with(".csv") => Some(format!("--series {word}")),
             ("compare", _) => {
                 let mut options = word.split(',').map(list_option);
                 let option = options.next()??;
@@ -222,7 +225,10 @@ impl Mistake<'_> {
             ("link", Some("start" | "up" | "run")) => {
                 format!("a link starts without a request; {LINK_USAGE}")
             }
-            ("link", Some("status")) => "a running link is shown by `ackclock link show`".to_owned(),
+            ("link", Some("status" | "list" | "ls" | "ps" | "info")) => {
+                "a running link is shown by `ackclock link show`; profiles are in `ackclock list profiles`"
+                    .to_owned()
+            }
             ("link", Some("set")) => format!("{names} is missing; write `ackclock link set down.rate=1mbit`"),
             ("box", None) => format!("{names} is missing; write `ackclock box wwan0`, which only measures"),
             ("box", Some(request)) if BOX_REQUESTS.contains(&request) => {

@@ -1,6 +1,6 @@
 //! `ackclock proxy`: splits TCP connections before a radio link.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,6 +57,8 @@ Examples:
   curl --proxy socks5h://127.0.0.1:8080 https://example.net/
   ackclock proxy --listen 10.0.0.1:8080 --allow 10.0.0.0/24";
 
+/// Port of an address that was written without one.
+const DEFAULT_PORT: u16 = 8080;
 /// Maximum time that the event loop waits for an event.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Interval at which the page of metrics is updated.
@@ -151,13 +153,38 @@ fn options(args: &Args) -> Result<Options, Failure> {
         });
     };
     let wrong = |error: ConfigError| Failure::Input(format!("{}: {error}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
+    let text = fs::read_to_string(path).map_err(|error| match as_address(path) {
+        Some(address) if error.kind() == io::ErrorKind::NotFound => Failure::Input(format!(
+            "proxy: there is no file `{}`; an address is an option: ackclock proxy --listen {address}",
+            path.display()
+        )),
+        _ => Failure::reading(path, &error),
+    })?;
     let file = File::parse(&text).map_err(wrong)?;
     let keys = match &file.proxy.reports {
         Some(reports) => keys::read(&path.parent().unwrap_or(Path::new("")).join(&reports.keys))?,
         None => Vec::new(),
     };
     file.options(keys).map_err(wrong)
+}
+
+/// Address to listen on that was written in place of a file: a port, an address, or both, also as a URL.
+fn as_address(path: &Path) -> Option<SocketAddr> {
+    const OWN: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let text = path.to_str()?;
+    let text = text.split_once("://").map_or(text, |(_, rest)| rest).trim_end_matches('/');
+    let host = |text: &str| match text {
+        "" | "localhost" => Some(OWN),
+        _ => text.parse().ok(),
+    };
+    if let Ok(port) = text.parse() {
+        return Some(SocketAddr::new(OWN, port));
+    }
+    text.parse().ok().or_else(|| match (host(text), text.rsplit_once(':')) {
+        (Some(address), _) => Some(SocketAddr::new(address, DEFAULT_PORT)),
+        (None, Some((name, port))) => Some(SocketAddr::new(host(name)?, port.parse().ok()?)),
+        (None, None) => None,
+    })
 }
 
 fn summary(counts: Counts) -> String {
