@@ -12,6 +12,9 @@ version=$(packaging/version.sh)
 target=${CARGO_TARGET_DIR:-target}
 rm -f "$folder"/*
 
+# Equal sources give equal files: no file has a later time than the commit. Archives of wheels know no time before 1980.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 315532800)}
+export SOURCE_DATE_EPOCH
 # glibc 2.17 is that of the oldest systems on which Python 3.11 wheels are usual.
 glibc=2.17
 # Raspberry Pi 5 has pages of 16 KiB, and other arm64 machines of 64 KiB; an allocator for smaller pages would not start.
@@ -38,7 +41,7 @@ for architecture in "$@"; do
     mkdir "$staging/$name"
     install -m 755 "$command" "$staging/$name/ackclock"
     install -m 644 LICENSE-MIT LICENSE-APACHE THIRD-PARTY.txt README.md "$staging/$name"
-    tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-0}" \
+    tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
         -C "$staging" -czf "$folder/$name.tar.gz" "$name"
     rm -rf "$staging"
 

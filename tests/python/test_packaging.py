@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,42 @@ def release(folder: Path, architecture: str) -> None:
     command.chmod(0o755)
     pack = f"tar -czf {name}.tar.gz {name} && rm -r {name} && sha256sum -- *.tar.gz > SHA256SUMS"
     subprocess.run(["sh", "-c", pack], cwd=folder, check=True)
+
+
+def released(folder: Path) -> dict[str, bytes]:
+    """Files of a release that packaging/release.sh makes with compilers that only name themselves."""
+    stubs = folder / "stubs"
+    stubs.mkdir(parents=True)
+    build = "to=target/x86_64-unknown-linux-musl/release; mkdir -p $to && echo it >$to/ackclock"
+    for name, text in {"rustup": "", "cargo": build, "python3": "", "podman": "exit 1"}.items():
+        (stubs / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (stubs / name).chmod(0o755)
+    tree = folder / "tree"
+    shutil.copytree(PACKAGING, tree / "packaging")
+    for name in ("Cargo.toml", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt", "README.md"):
+        shutil.copyfile(PACKAGING.parent / name, tree / name)
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("CARGO_TARGET_DIR", "SOURCE_DATE_EPOCH")
+    }
+    made = subprocess.run(
+        [tree / "packaging" / "release.sh", folder / "out", "x86_64"],
+        capture_output=True,
+        text=True,
+        env=environment | {"PATH": f"{stubs}:{os.environ['PATH']}", "DEB_COMPRESSION": "none"},
+    )
+    assert made.returncode == 0, made.stderr
+    return {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
+
+
+def test_equal_sources_give_equal_files_of_a_release(tmp_path):
+    need("dpkg-deb", "sha256sum")
+    version = subprocess.run([PACKAGING / "version.sh"], capture_output=True, text=True, check=True).stdout.strip()
+    first = released(tmp_path / "first")
+    time.sleep(1.1)  # files of the second one have other times, in whole seconds
+    assert sorted(first) == [
+        "SHA256SUMS", f"ackclock-{version}-x86_64-linux.tar.gz", f"ackclock_{version}_amd64.deb"
+    ]  # fmt: skip
+    assert released(tmp_path / "second") == first
 
 
 def install(releases: Path, version: str, into: Path) -> subprocess.CompletedProcess:
