@@ -170,6 +170,16 @@ const SCENARIOS: &[Row] = &[
         2,
         "TCP is simulated, and media over UDP (workload = \"media\"); `ackclock link` takes",
     ),
+    (
+        &["run", "one.toml", "--set", "flow.ecn=on"],
+        2,
+        "unknown field `ecn`; it is an option of the sender: sender = { kind = \"reno\", ecn = ... }, or --set flow.sender.ecn=VALUE",
+    ),
+    (
+        &["run", "one.toml", "--set", "edge.target=5ms"],
+        2,
+        "it is an option of the queue: queue = { kind = \"codel\", target = ... }, or --set edge.queue.target=VALUE",
+    ),
     (&["run", "mss.toml"], 2, "it is called `packet`"),
     (&["run", "limit.toml"], 2, "the size of the queue is called `buffer`: buffer = \"100p\""),
     (&["run", "edge-rate.toml"], 2, "each direction has its link: [edge.down] and [edge.up]"),

@@ -1,6 +1,8 @@
 //! Hints for common mistakes in scenarios.
 
-use ackclock_core::ConfigError;
+use ackclock_core::{ConfigError, Registry, name_of};
+use ackclock_edge::QUEUES;
+use ackclock_tcp::SENDERS;
 use serde_json::Value;
 
 use crate::kind::kinds_with;
@@ -38,6 +40,11 @@ fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
         return Some(format!("unknown field `{name}`; {hint}"));
     }
     if message.starts_with("unknown field")
+        && let Some(hint) = of_component(tree, key, name)
+    {
+        return Some(format!("unknown field `{name}`; {hint}"));
+    }
+    if message.starts_with("unknown field")
         && let Some((head, table)) = table_with(key)
     {
         return Some(format!("unknown field `{name}`; it is a key of {head}: {table}.{name}"));
@@ -67,6 +74,30 @@ fn table_with(key: &str) -> Option<(&'static str, &'static str)> {
         (("[[flow]]", "flow"), &tables["flow"][0]),
     ];
     places.into_iter().find(|(_, table)| table.get(key).is_some()).map(|(named, _)| named)
+}
+
+/// Returns how to write an option of a flow's sender, or of the queue of the edge, that stands beside its component.
+fn of_component(tree: &Tree, key: &str, name: &str) -> Option<String> {
+    let has = |schema: Value| schema["properties"].get(name).is_some();
+    let (parent, _) = key.rsplit_once('.')?;
+    let tables: Vec<&str> = parent.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
+    let (component, known) = match tables[..] {
+        ["flow"] => ("sender", named_with(&SENDERS, has)),
+        ["edge"] => ("queue", named_with(&QUEUES, has)),
+        _ => return None,
+    };
+    let present = tree.at(&format!("{parent}.{component}")).map(|component| name_of(&component.value()));
+    let kind = known.iter().find(|kind| present.as_deref() == Some(**kind)).or(known.first())?;
+    Some(format!(
+        "it is an option of the {component}: {component} = {{ kind = \"{kind}\", {name} = ... }}, or --set \
+         {}.{component}.{name}=VALUE",
+        tables.concat()
+    ))
+}
+
+/// Names of the components in a registry whose schema `has` a property.
+fn named_with<C: ?Sized>(registry: &Registry<C>, has: impl Fn(Value) -> bool) -> Vec<&'static str> {
+    registry.rows().into_iter().filter(|entry| has((entry.schema)())).map(|entry| entry.name).collect()
 }
 
 /// Returns where a key of another tool is in ours. Tables of the scenario have too many keys to list.
