@@ -10,6 +10,8 @@ use crate::failure::Failure;
 
 /// Python option that prevents imports of a folder called `ackclock` in the working directory.
 const SAFE_PATH: &str = "-P";
+/// Address of the releases, which have the wheel.
+const RELEASES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/releases");
 const MODULE: [&str; 3] = [SAFE_PATH, "-m", "ackclock"];
 
 /// Arguments of a command that Python implements and documents (`ackclock paper --help`).
@@ -152,7 +154,9 @@ sys.exit(spec is None or spec.origin is None)";
 fn missing(why: &str) -> Failure {
     Failure::Run(format!(
         "this part is done by the Python package `ackclock`, and {why}. \
-         Get it with `pip install .` in a checkout of ackclock, which brings this command too, \
-         or name an interpreter that has it in ACKCLOCK_PYTHON"
+         Get it with the wheel of this release, which brings the command too: \
+         pip install ackclock --find-links {RELEASES}/expanded_assets/v{version} \
+         (in a checkout: pip install .), or name an interpreter that has it in ACKCLOCK_PYTHON",
+        version = env!("CARGO_PKG_VERSION"),
     ))
 }

@@ -329,6 +329,12 @@ fn without_the_python_package_it_says_how_to_get_it() {
     let ended = Ended::from(command.env("ACKCLOCK_PYTHON", "/bin/false").output().unwrap());
     assert_eq!(ended.status, 1);
     assert!(ended.err.contains("/bin/false") && ended.err.contains("pip install ."), "{}", ended.err);
+    let wheel = concat!("/releases/expanded_assets/v", env!("CARGO_PKG_VERSION"), " ");
+    assert!(
+        ended.err.contains("pip install ackclock --find-links ") && ended.err.contains(wheel),
+        "{}",
+        ended.err
+    );
 }
 
 #[test]
