@@ -160,7 +160,7 @@ judge: build ## `forecast` beside none and beside that of benches/judged.jsonl, 
 scoreboard: build ## Every regulator and queue on every recording, beside the bound, as one HTML page: half an hour of two cores; goes on where it stood
 	python benches/scoreboard.py
 
-rivals: build ## Recent senders, queues and markers beside the regulators: tables and picture of docs/discussion/rivals.md; half an hour of a core
+rivals: build ## Recent senders, queues and markers beside the regulators: tables and picture of docs/discussion/rivals.md; a quarter of an hour of a core
 	python benches/rivals.py
 
 scoreboard-kernel: build ## A part of it by the kernel's senders over `ackclock link`, beside ours in the simulator; needs root, takes 20 minutes

@@ -6,8 +6,8 @@ Each rival is a sender with a queue, a regulator or a shaper. Every rival downlo
 three start offsets or with three seeds, as 1 flow, 4 flows, and one flow beside pages. ACKCLOCK_SHARED names the folder
 whose `traces` hold the recordings of mahimahi; without it there are four links. Limits are computed before any run.
 Runs are stored in out/rivals and not repeated; remove them after a change of the simulator. Writes
-docs/discussion/rivals.svg and the tables of docs/discussion/rivals.md and docs/discussion/quic.md: about half an hour
-of a core.
+docs/discussion/rivals.svg and the tables of docs/discussion/rivals.md and docs/discussion/quic.md: a quarter of an
+hour of a core, of which the limits take a third.
 """
 
 import argparse
@@ -339,7 +339,7 @@ def write(page: Path, tables: str) -> None:
 def picture(rivals: Sequence[Rival], found: Results) -> None:
     """Link used against delay, one point for each rival: means over links, with intervals of the share."""
     plt.rcParams["svg.hashsalt"] = "rivals"
-    figure, axes = plt.subplots(figsize=(8, 5))
+    figure, axes = plt.subplots(figsize=(9, 5.5))
     points, labels = [], []
     for rival in rivals:
         used, half = over_links(found, partial(number, found, rival=rival, key="used"))
@@ -351,7 +351,7 @@ def picture(rivals: Sequence[Rival], found: Results) -> None:
     best = [one for one in points if not any(x <= one[0] and y >= one[1] and (x, y) != one for x, y in points)]
     axes.plot(*zip(*sorted(best), strict=True), color="#c0392b", linewidth=1, alpha=0.4, zorder=0)
     axes.set_xscale("log")
-    axes.margins(x=0.2)
+    axes.margins(x=0.16)
     axes.set_ylim(0, 105)
     axes.set_xlabel("95th percentile of the delay beyond the wired path, ms (mean of the links)")
     axes.set_ylabel("link used, % (mean of the links, with its 95 % interval)")
@@ -367,7 +367,7 @@ PLACES = ((6, 3, "left"), (6, -10, "left"), (-6, 3, "right"), (-6, -10, "right")
 
 def name_points(axes: Axes, points: Sequence[tuple[float, float]], labels: Sequence[tuple[str, str]]) -> None:
     """Writes the name of each point where it covers no other point and no other name, if there is such a place."""
-    taken = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in axes.transData.transform(points)]
+    taken = [Bbox.from_bounds(x - 6, y - 10, 12, 20) for x, y in axes.transData.transform(points)]
     for point, (name, colour) in zip(points, labels, strict=True):
         for x, y, side in PLACES:
             text = axes.annotate(
