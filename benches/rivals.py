@@ -134,20 +134,24 @@ RIVALS = (
     Rival("CUBIC, forecast", CUBIC, 'regulator = "forecast"'),
 )
 HIDDEN = 'headers = "encrypted"\nacks = { kind = "delayed", count = 10, timeout = "25ms" }'
+# Senders with the loss recovery of QUIC.
+QUIC_CUBIC = '{ kind = "cubic", stack = "linux", probe_timeout = "on" }'
+QUIC_ECN = '{ kind = "cubic", stack = "linux", ecn = "on", probe_timeout = "on" }'
+QUIC_PRAGUE = '{ kind = "prague", stack = "linux", probe_timeout = "on" }'
 QUIC = (
-    Rival("nothing", CUBIC, flow=HIDDEN),
-    Rival("`forecast` by windows, which cannot act", CUBIC, 'regulator = "forecast"', flow=HIDDEN),
-    Rival("short queue, 50 packets", CUBIC, "", "50p", flow=HIDDEN),
-    Rival("age limit of 150 ms", CUBIC, 'age_limit = "150ms"', flow=HIDDEN),
-    Rival("CoDel", CUBIC, 'queue = "codel"', flow=HIDDEN),
-    Rival("CAKE", CUBIC, 'queue = "cake"', flow=HIDDEN),
-    Rival("drop early", CUBIC, 'regulator = { kind = "wait-marker", not_ect = "drop" }', flow=HIDDEN),
-    Rival("mark, CUBIC with ECN", ECN, 'regulator = "wait-marker"', flow=HIDDEN),
-    Rival("mark, Prague", '"prague"', 'regulator = "wait-marker"', flow=HIDDEN),
-    Rival("mark by `forecast`, Prague", '"prague"', MARKS, flow=HIDDEN),
-    Rival("mark by `forecast`, CUBIC with ECN", ECN, MARKS, flow=HIDDEN),
-    Rival("mark by DualPI2, Prague", '"prague"', 'queue = "dualpi2"', flow=HIDDEN),
-    Rival("nothing, BBRv3", '"bbr3"', flow=HIDDEN),
+    Rival("nothing", QUIC_CUBIC, flow=HIDDEN),
+    Rival("`forecast` by windows, which cannot act", QUIC_CUBIC, 'regulator = "forecast"', flow=HIDDEN),
+    Rival("short queue, 50 packets", QUIC_CUBIC, "", "50p", flow=HIDDEN),
+    Rival("age limit of 150 ms", QUIC_CUBIC, 'age_limit = "150ms"', flow=HIDDEN),
+    Rival("CoDel", QUIC_CUBIC, 'queue = "codel"', flow=HIDDEN),
+    Rival("CAKE", QUIC_CUBIC, 'queue = "cake"', flow=HIDDEN),
+    Rival("drop early", QUIC_CUBIC, 'regulator = { kind = "wait-marker", not_ect = "drop" }', flow=HIDDEN),
+    Rival("mark, CUBIC with ECN", QUIC_ECN, 'regulator = "wait-marker"', flow=HIDDEN),
+    Rival("mark, Prague", QUIC_PRAGUE, 'regulator = "wait-marker"', flow=HIDDEN),
+    Rival("mark by `forecast`, Prague", QUIC_PRAGUE, MARKS, flow=HIDDEN),
+    Rival("mark by `forecast`, CUBIC with ECN", QUIC_ECN, MARKS, flow=HIDDEN),
+    Rival("mark by DualPI2, Prague", QUIC_PRAGUE, 'queue = "dualpi2"', flow=HIDDEN),
+    Rival("nothing, BBRv3", '{ kind = "bbr3", stack = "linux", probe_timeout = "on" }', flow=HIDDEN),
 )
 OURS = ("forecast", "wrd", "Ack Regulator")
 

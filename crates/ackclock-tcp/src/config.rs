@@ -15,7 +15,7 @@ use crate::cc::westwood::WestwoodConfig;
 use crate::congestion_control::CcContext;
 use crate::dup_thresh::DupThresh;
 use crate::ecn::EcnMode;
-use crate::rtt::{Bounds, RtoConfig};
+use crate::rtt::{Bounds, RtoConfig, RttEstimator};
 use crate::scoreboard::SackMemory;
 use crate::stack::Stack;
 
@@ -67,6 +67,10 @@ pub struct SenderConfig {
     /// Retransmit segments at once, without a window reduction, if an agent at the edge reports them missing (Snoop
     /// with `nacks`). This option needs the Linux stack and a sender with SACK.
     pub nacks: Switch,
+    /// Probe timeouts of QUIC (RFC 9002) in place of retransmission timeouts and tail probes: a probe timeout sends one
+    /// segment and reduces no window. The window falls to two packets if everything sent within three probe timeouts
+    /// was lost (persistent congestion), which counts as a timeout. This option needs the Linux stack and a sender with SACK.
+    pub probe_timeout: Switch,
     /// Open the connection with a handshake and wait for the peer's SYN; `off` starts with an established connection.
     pub handshake: Switch,
     /// Response to a window reduction that proves spurious. The default depends on the kind of sender.
@@ -122,6 +126,7 @@ impl Default for SenderConfig {
             timestamp_tick: Span::from_millis(1),
             ecn: None,
             nacks: Switch::Off,
+            probe_timeout: Switch::Off,
             handshake: Switch::Off,
             undo: None,
             response: Response::Rfc4015,
@@ -131,6 +136,16 @@ impl Default for SenderConfig {
             prague: PragueConfig::default(),
             bbr: BbrConfig::default(),
             loss_cycle_gap: Span::from_millis(2500),
+        }
+    }
+}
+
+impl SenderConfig {
+    /// Estimator of the round-trip time, with the timeout that the options select.
+    pub(crate) fn estimator(&self) -> RttEstimator {
+        match self.probe_timeout {
+            Switch::Off => RttEstimator::new(self.rto),
+            Switch::On => RttEstimator::for_probes(self.rto),
         }
     }
 }

@@ -117,6 +117,8 @@ pub struct RttEstimator {
     config: RtoConfig,
     /// Current estimate; `None` before the first sample.
     estimate: Option<Estimate>,
+    /// Time by which the peer may delay acknowledgements, part of a timeout with samples.
+    ack_delay: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -159,9 +161,18 @@ impl RttEstimator {
             backoff: 0,
             min_rtt: Span::MAX,
             timed: None,
+            ack_delay: Span::ZERO,
         };
         estimator.update_rto();
         estimator
+    }
+
+    /// Creates an estimator without samples whose timeout is the probe timeout of QUIC (RFC 9002 section 6.2.1): the
+    /// exact form, limited below by the granularity, plus the default of max_ack_delay (RFC 9000 section 18.2).
+    pub fn for_probes(config: RtoConfig) -> Self {
+        let config =
+            RtoConfig { min: config.granularity.max(Span::from_nanos(1)), bounds: Bounds::Timeout, ..config };
+        Self { ack_delay: Span::from_millis(25), ..Self::new(config) }
     }
 
     /// Current retransmission timeout, including backoff.
@@ -357,7 +368,7 @@ impl RttEstimator {
         let base = match self.estimate {
             None => self.config.initial,
             Some(Estimate::Exact(RoundTrip { mean, deviation })) => {
-                mean + self.config.granularity.max(deviation * 4)
+                mean + self.config.granularity.max(deviation * 4) + self.ack_delay
             }
             Some(Estimate::Bounded { srtt, margin, .. }) => srtt + margin,
             Some(Estimate::Coarse { s, v }) => self.config.tick * (((v << 3) + s) >> 3) as u64,
@@ -394,6 +405,22 @@ mod tests {
         assert_eq!(rtt.srtt(), Some(MS(110)));
         assert_eq!(rtt.rto(), MS(340));
         assert_eq!(rtt.min_rtt(), Some(MS(100)));
+    }
+
+    /// RFC 9002 section 6.2.1 with the samples above and max_ack_delay = 25 ms; a backoff doubles all of it. 100 equal
+    /// samples leave the granularity of 1 ms.
+    #[test]
+    fn a_probe_timeout_adds_the_delay_of_acknowledgements_and_has_no_other_limit() {
+        let mut rtt = RttEstimator::for_probes(RtoConfig::default());
+        sample(&mut rtt, MS(100));
+        assert_eq!(rtt.rto(), MS(325));
+        sample(&mut rtt, MS(180));
+        assert_eq!(rtt.rto(), MS(365));
+        rtt.back_off();
+        assert_eq!(rtt.rto(), MS(730));
+        let mut steady = RttEstimator::for_probes(RtoConfig::default());
+        (0..100).for_each(|_| sample(&mut steady, MS(10)));
+        assert_eq!(steady.rto(), MS(36));
     }
 
     #[test]

@@ -302,10 +302,12 @@ impl<P: SenderParts> Config for Row<P> {
             return Err(ConfigError::new("dup_thresh", format!("adaptive thresholds need SACK: use {able}")));
         }
         let by_time = self.config.stack == Stack::Linux && P::Recovery::USES_SACK;
-        if self.config.nacks == Switch::On && !by_time {
-            let able = names(|row| row.uses_sack());
-            let message = format!("needs stack = \"linux\" and a sender with SACK: {able}");
-            return Err(ConfigError::new("nacks", message));
+        for (key, switch) in [("nacks", self.config.nacks), ("probe_timeout", self.config.probe_timeout)] {
+            if switch == Switch::On && !by_time {
+                let able = names(|row| row.uses_sack());
+                let message = format!("needs stack = \"linux\" and a sender with SACK: {able}");
+                return Err(ConfigError::new(key, message));
+            }
         }
         Ok(())
     }

@@ -31,21 +31,21 @@ fn case() -> impl Strategy<Value = Case> {
     let switch = || prop::sample::select(vec!["on", "off"]);
     let stack = prop::sample::select(vec!["rfc", "linux"]);
     let ecn = prop::sample::select(vec!["on", "off", "accurate", "dctcp"]);
-    let switches = (switch(), ecn, switch(), switch());
+    let switches = (switch(), ecn, switch(), switch(), switch());
     let thresholds = prop::sample::select(vec![json!(3), json!(7), json!("careful"), json!("aggressive")]);
     let sender = (row, switches, stack, thresholds, 1u32..4);
-    let sender = sender.prop_map(|(kind, (handshake, ecn, limited, prr), stack, threshold, loss_window)| {
+    let sender = sender.prop_map(|(kind, (handshake, ecn, limited, prr, probes), stack, threshold, loss_window)| {
         let (mut limited, mut options) = (limited, json!({}));
+        let with_sack = ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "copa", "dctcp", "prague", "abc"];
         if stack == "rfc" {
             options["loss_window"] = format!("{loss_window}p").into();
             let adapts = threshold.is_string();
-            if !adapts
-                || ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "copa", "dctcp", "prague", "abc"]
-                    .contains(&kind)
-            {
+            if !adapts || with_sack.contains(&kind) {
                 options["dup_thresh"] = threshold;
                 limited = if adapts { "off" } else { limited };
             }
+        } else if with_sack.contains(&kind) {
+            options["probe_timeout"] = probes.into();
         }
         let rest = json!({
             "stack": stack, "prr": prr,

@@ -107,6 +107,59 @@ fn three_sacked_segments_make_what_was_sent_before_them_lost() {
     assert_eq!((script.cwnd(), script.sender.phase()), (5, Phase::FastRecovery));
 }
 
+/// A sender with the probe timeouts of QUIC. Segments 2 to 13 are lost: 0 and 1 are acknowledged after 100 ms, so the
+/// probe timeout is 100 + 4 · 50 + 25 = 325 ms, and doubles.
+fn probing() -> Script {
+    let options = json!({ "kind": "cubic", "stack": "linux", "timestamps": "off", "probe_timeout": "on" });
+    let mut script = Script::of(&options, 10, Supply::Endless);
+    assert_eq!(script.ack(100, 2, &[]), [10, 11, 12, 13]);
+    assert_eq!(script.timeout(), (425, vec![14]));
+    assert_eq!(script.timeout(), (1075, vec![15]));
+    assert_eq!((script.cwnd(), script.sender.phase()), (12, Phase::Open));
+    script
+}
+
+/// The answer to the second probe makes the probe timeout 100 + 4 · 37.5 + 25 = 275 ms. The losses from 100 ms to 425 ms
+/// are shorter than three of them: CUBIC's 0.7 of the window.
+#[test]
+fn a_probe_timeout_reduces_no_window_and_its_answer_finds_the_losses() {
+    let mut script = probing();
+    assert_eq!(script.ack(1175, 2, &[(15, 16)]).first(), Some(&2));
+    assert_eq!((script.cwnd(), script.sender.phase()), (8, Phase::FastRecovery));
+    assert_eq!((script.sender.stats().timeouts, script.sender.stats().fast_retransmits), (0, 1));
+}
+
+/// A third probe at 1075 + 1300 ms: its answer shows losses from 100 ms to 1075 ms, longer than 3 · 275 ms.
+#[test]
+fn losses_longer_than_three_probe_timeouts_are_persistent_congestion() {
+    let mut script = probing();
+    assert_eq!(script.timeout(), (2375, vec![16]));
+    assert_eq!(script.ack(2475, 2, &[(16, 17)]), [2, 3]);
+    assert_eq!((script.cwnd(), script.sender.stats().timeouts), (2, 1));
+    assert_eq!(script.ack(2575, 4, &[(16, 17)]), [4, 5, 6, 7]);
+}
+
+/// The same with an arrival between: the first probe arrived, and its acknowledgement did not.
+#[test]
+fn an_arrival_between_the_losses_is_no_persistent_congestion() {
+    let mut script = probing();
+    assert_eq!(script.timeout(), (2375, vec![16]));
+    script.ack(2475, 2, &[(14, 15), (16, 17)]);
+    assert_eq!((script.cwnd(), script.sender.stats().timeouts), (8, 0));
+}
+
+#[test]
+fn probe_timeouts_need_the_linux_stack_and_sack() {
+    for (kind, stack) in [("cubic", "rfc"), ("reno", "linux")] {
+        let table = json!({ "kind": kind, "stack": stack, "probe_timeout": "on" });
+        let error = SENDERS.resolve(&table).unwrap_err().to_string();
+        assert!(
+            error.starts_with("probe_timeout: needs stack = \"linux\" and a sender with SACK: sack, "),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn two_sacked_segments_are_enough_after_a_quarter_of_the_round_trip() {
     let mut script = Script::begun("sack", 4);

@@ -56,7 +56,9 @@ impl Recovery for Linux {
     type InLinux = Self;
 
     fn new(config: &SenderConfig) -> Self {
-        Self { way: Way::Rack(Rack::new(config)), sack: None }
+        // The option `probe_timeout` needs a peer with SACK.
+        let sack = Some(Switch::On).filter(|_| config.probe_timeout == Switch::On);
+        Self { way: Way::Rack(Rack::new(config)), sack }
     }
 
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
@@ -96,6 +98,10 @@ impl Recovery for Linux {
 
     fn take_probe(&mut self) -> bool {
         of!(&mut self.way, recovery => recovery.take_probe())
+    }
+
+    fn on_probe_timeout(&mut self) -> bool {
+        of!(&mut self.way, recovery => recovery.on_probe_timeout())
     }
 
     fn on_window_probe(&mut self) {

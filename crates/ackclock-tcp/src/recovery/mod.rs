@@ -91,6 +91,12 @@ pub trait Recovery: Send {
         false
     }
 
+    /// Handles an expired timer as a probe timeout: one segment is sent regardless of the window. Returns `false` if the
+    /// timer is a retransmission timer.
+    fn on_probe_timeout(&mut self) -> bool {
+        false
+    }
+
     /// Called if the segment just sent is a probe of the peer's window.
     fn on_window_probe(&mut self) {}
 
@@ -206,6 +212,8 @@ pub enum Verdict {
     Again,
     /// The last timeout was spurious: undo the reduction of the window.
     Spurious,
+    /// Everything sent within three probe timeouts was lost: reduce the window to its minimum (RFC 9002 section 7.6).
+    Persistent,
     /// An acknowledgement answers a tail probe that retransmitted the last segment.
     Probed(Tail),
 }

@@ -99,14 +99,25 @@ impl Order {
         }
     }
 
-    /// Marks overtaken transmissions as lost if `is_old` holds for their transmission time.
-    pub(super) fn lose_old(&mut self, board: &mut Scoreboard, is_old: impl Fn(Time) -> bool) {
+    /// Marks overtaken transmissions as lost if `is_old` holds for their transmission time. Returns the first and the
+    /// last transmission time, of those after `since`.
+    pub(super) fn lose_old(
+        &mut self,
+        board: &mut Scoreboard,
+        since: Time,
+        is_old: impl Fn(Time) -> bool,
+    ) -> Option<(Time, Time)> {
+        let mut lost = None;
         while let Some(first) = self.overtaken.pop_front_if(|first| is_old(first.at) || !first.is_out(board))
         {
             if first.is_out(board) {
                 self.lose(first.index, board);
+                if first.at > since {
+                    lost = Some((lost.map_or(first.at, |(earliest, _)| earliest), first.at));
+                }
             }
         }
+        lost
     }
 
     /// Transmission time of the latest overtaken transmission; `None` if there is none.
@@ -263,7 +274,7 @@ mod tests {
                     let mut expected = bench.board.clone();
                     let last = walk(&mut expected, latest, is_old);
                     bench.order.overtake(latest, &bench.board);
-                    bench.order.lose_old(&mut bench.board, is_old);
+                    bench.order.lose_old(&mut bench.board, Time::ZERO, is_old);
                     prop_assert_eq!(bench.order.last_overtaken(&bench.board), last);
                     for index in expected.sent().first()..expected.sent().end() {
                         prop_assert_eq!(bench.board.awaits_repair(index), expected.awaits_repair(index), "{}", index);

@@ -5,7 +5,7 @@
 //!
 //! ## Source
 //! RFC 8985 (RACK and the tail loss probe), and RFC 5682 with SACK (F-RTO). Where the RFCs leave options, Linux's
-//! choices apply.
+//! choices apply. RFC 9002 sections 6.2 and 7.6 (QUIC) with the option `probe_timeout`.
 //!
 //! ## What it does
 //! At each acknowledgement RACK finds the latest transmission that has arrived. A segment sent earlier is lost once its
@@ -17,12 +17,19 @@
 //! marks as lost only the first segment and segments older than a round trip. If the next segment to arrive was never
 //! retransmitted, the timeout was spurious.
 //!
+//! With `probe_timeout`, a timer expires a probe timeout after the last transmission: the smoothed round-trip time, four
+//! times its variation and 25 ms, doubled each time. One segment is sent, and no loss is assumed. Losses that span three
+//! probe timeouts, with no arrival between them, are persistent congestion.
+//!
 //! ## Differences from the source
 //! - RACK.rtt is the RTT of the last segment that an acknowledgement reports. SACKed segments are ordered before
 //!   segments below the left edge. The segment reported last may differ from the segment sent last.
 //! - When a probe that retransmitted the last segment is answered and everything is acknowledged, the slow-start
 //!   threshold falls. The congestion window falls at the next acknowledgement, as in RFC 8985, unless a D-SACK arrives
 //!   first.
+//! - With `probe_timeout`, losses are detected by RACK, not by RFC 9002 section 6.1, and a probe is one segment, not up to
+//!   two. The delay that an acknowledgement reports is not subtracted from its round-trip time. The smallest round-trip
+//!   time is kept after persistent congestion.
 //!
 //! ## Validation
 //! `tests/linux.rs` checks exchanges of segments. `make agree` compares the sender with the kernel's sender in many
@@ -36,7 +43,7 @@ use super::reordering::Reordering;
 use super::tail_probe::{Probe, Sent};
 use super::{AckFacts, Exit, Next, Recovery, Sending, Tail, Timer, Verdict, Window};
 use crate::cc::{Congestion, Phase};
-use crate::config::{Halves, SenderConfig};
+use crate::config::{Halves, SenderConfig, Switch};
 use crate::scoreboard::{DUP_THRESH, Latest, SackMemory, Scoreboard};
 use crate::sent::{Index, Marks};
 
@@ -71,6 +78,15 @@ pub struct Rack {
     /// Whether the left edge has not advanced since the last timeout.
     in_a_row: bool,
     reordering: Reordering,
+    /// Whether probe timeouts of QUIC replace tail probes and retransmission timeouts.
+    probe_timeout: Switch,
+    /// Transmission time of the latest segment that had arrived before the last acknowledgement with news;
+    /// [`Time::NEVER`] without one.
+    arrived: Time,
+    /// Probe timeout without backoff.
+    pto: Span,
+    /// Whether the losses just found are persistent congestion.
+    persistent: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,8 +108,8 @@ impl Recovery for Rack {
 
     type InLinux = Self;
 
-    fn new(_: &SenderConfig) -> Self {
-        Self::begin()
+    fn new(config: &SenderConfig) -> Self {
+        Self { probe_timeout: config.probe_timeout, ..Self::begin() }
     }
 
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
@@ -157,6 +173,14 @@ impl Recovery for Rack {
 
     fn take_probe(&mut self) -> bool {
         self.probe.take().is_some_and(|probe| probe.tail != Sent::Fresh)
+    }
+
+    fn on_probe_timeout(&mut self) -> bool {
+        let probes = self.probe_timeout == Switch::On;
+        if probes {
+            self.due = Due::Probe;
+        }
+        probes
     }
 
     fn on_window_probe(&mut self) {
@@ -226,6 +250,10 @@ impl Rack {
             spurious_test: SpuriousTest::None,
             in_a_row: false,
             reordering: Reordering::default(),
+            probe_timeout: Switch::Off,
+            arrived: Time::ZERO,
+            pto: Span::ZERO,
+            persistent: false,
         }
     }
 
@@ -251,6 +279,7 @@ impl Rack {
         }
         match self.judge(board) {
             Verdict::Enter => Verdict::Again,
+            Verdict::Persistent => Verdict::Persistent,
             _ => Verdict::Leave(Exit::Grow),
         }
     }
@@ -262,7 +291,12 @@ impl Rack {
     fn arm_probe(&mut self, sending: &Sending, since: Time, board: &Scoreboard) {
         self.probe_at = Time::NEVER;
         let tail = board.sent().end() - board.sent().first();
-        if tail == 0 || self.phase != Phase::Open || self.probe.is_some() || board.sacked() > 0 {
+        if self.probe_timeout == Switch::On
+            || tail == 0
+            || self.phase != Phase::Open
+            || self.probe.is_some()
+            || board.sacked() > 0
+        {
             return;
         }
         let lone = if tail == 1 { DELAYED_ACK } else { TICKS };
@@ -299,6 +333,8 @@ impl Rack {
         if let Some(last) = ack.last {
             self.rtt = ack.now.since(last.sent_at);
         }
+        self.arrived = self.latest.map_or(Time::NEVER, |latest| latest.sent_at);
+        self.pto = ack.rto;
         self.latest = Some(Latest::later_of(self.latest, latest));
         true
     }
@@ -334,12 +370,26 @@ impl Rack {
         let mut order = self.take_order(board);
         order.overtake(latest, board);
         let old = |sent_at: Time| sent_at + self.rtt + window;
-        order.lose_old(board, |sent_at| old(sent_at) <= now);
+        let lost = order.lose_old(board, self.arrived, |sent_at| old(sent_at) <= now);
+        self.persistent = self.probe_timeout == Switch::On
+            && lost.is_some_and(|(first, last)| self.is_persistent(first, last, board));
         if let Some(sent_at) = order.last_overtaken(board) {
             // The youngest overtaken segment sets the reordering timer, as in Linux.
             self.reordering_ends = old(sent_at) + TICKS;
         }
         self.order = Some(order);
+    }
+
+    /// Whether losses from `first` to `last` are persistent congestion: they span three probe timeouts, and nothing sent
+    /// in between has arrived (RFC 9002 section 7.6.2).
+    fn is_persistent(&self, first: Time, last: Time, board: &Scoreboard) -> bool {
+        const THRESHOLD: u64 = 3;
+        let between = |index| {
+            let record = board.sent().get(index);
+            let sent_at = record.sent_at;
+            record.marks.has(Marks::SACKED) && first < sent_at && sent_at < last
+        };
+        last.since(first) > self.pto * THRESHOLD && !(board.sent().first()..board.sent().end()).any(between)
     }
 
     fn take_order(&mut self, board: &Scoreboard) -> Box<Order> {
@@ -353,14 +403,16 @@ impl Rack {
 
     /// Verdict on whether recovery starts.
     fn judge(&mut self, board: &Scoreboard) -> Verdict {
-        if self.phase != Phase::Open || board.lost() == 0 {
+        let persistent = std::mem::take(&mut self.persistent);
+        if (self.phase != Phase::Open && !persistent) || board.lost() == 0 {
             return Verdict::Open;
         }
         self.recovery_point = Some(board.max());
-        self.phase = Phase::FastRecovery;
+        // After persistent congestion the window grows again during the recovery, as after a timeout.
+        self.phase = if persistent { Phase::TimeoutRecovery } else { Phase::FastRecovery };
         self.probe_at = Time::NEVER;
         self.due = Due::Lost;
-        Verdict::Enter
+        if persistent { Verdict::Persistent } else { Verdict::Enter }
     }
 
     fn take_due(&mut self, fresh: u32, board: &Scoreboard) -> Option<Next> {
@@ -375,7 +427,9 @@ impl Rack {
             Due::Lost => self.next_lost(board).map(Next::Again),
             Due::Probe => {
                 let tail = if fresh > 0 { Sent::Fresh } else { Sent::Again };
-                self.probe = Some(Probe { end: board.max() + fresh, tail });
+                if self.probe_timeout == Switch::Off {
+                    self.probe = Some(Probe { end: board.max() + fresh, tail });
+                }
                 if fresh > 0 {
                     return Some(Next::Fresh);
                 }

@@ -204,6 +204,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 self.enter(now);
             }
             Verdict::Probed(tail) => self.on_probed(now, tail),
+            Verdict::Persistent => self.on_persistent_congestion(now),
             Verdict::Open | Verdict::Partial(_) | Verdict::Spurious | Verdict::Reordered { .. } => {}
         }
     }
@@ -234,6 +235,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             Verdict::Enter => self.enter(now),
             Verdict::Spurious => self.take_back_timeout(now),
             Verdict::Probed(tail) => self.on_probed(now, tail),
+            Verdict::Persistent => self.on_persistent_congestion(now),
             _ => {}
         }
         self.spread_reduction(outcome, false);

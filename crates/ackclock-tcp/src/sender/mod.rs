@@ -261,7 +261,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             reduction: None,
             rate: cc.wants_rate().then(Box::default),
             cc,
-            rtt: RttEstimator::new(config.rto),
+            rtt: config.estimator(),
             stamps: Stamps { tick: config.timestamp_tick, recent: 0, seen: false },
             stats: SenderStats::new((timestamps == Switch::On).then_some(0), config.loss_cycle_gap),
             detectors: Detectors::default(),

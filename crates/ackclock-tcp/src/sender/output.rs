@@ -296,8 +296,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     fn on_sent(&mut self, now: Time, segment: &Segment) {
         self.stats.segments_sent += 1;
         self.past.sent_at = now;
-        if self.timer == Time::NEVER {
-            // The timer starts if it is not running (RFC 6298 (5.1)).
+        if self.timer == Time::NEVER || self.config.probe_timeout == Switch::On {
+            // The timer starts if it is not running (RFC 6298 (5.1)). A probe timeout counts from the last transmission
+            // (RFC 9002 section 6.2.1).
             self.timer = now + self.rtt.rto();
         }
         let mut app_limited = false;

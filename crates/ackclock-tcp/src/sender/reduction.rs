@@ -11,6 +11,9 @@ use crate::recovery::{Recovery, Tail};
 use crate::stack::Stack;
 use crate::undo::{Before, Detector, Proof, Redress};
 
+/// kMinimumWindow of RFC 9002 section 7.2, packets.
+const MINIMUM_WINDOW: u32 = 2;
+
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Starts a fast retransmit.
     #[cold]
@@ -87,6 +90,15 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             }
             Tail::Arrived => self.cc.on_spurious(now, Congestion::FastRetransmit),
         }
+    }
+
+    /// Reduces the window to its minimum (RFC 9002 section 7.6.2). The losses are retransmitted as after any other loss.
+    #[cold]
+    pub(super) fn on_persistent_congestion(&mut self, now: Time) {
+        self.enter(now);
+        self.stats.timeouts += 1;
+        self.end_reduction();
+        self.cc.adopt(MINIMUM_WINDOW * u32::from(self.mss), self.cc.ssthresh());
     }
 
     fn reduce_for_tail(&mut self, now: Time) {

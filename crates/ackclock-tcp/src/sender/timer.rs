@@ -50,6 +50,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 }
             }
             Verdict::Partial(Timer::Restart) => self.timer = now + self.rtt.rto(),
+            Verdict::Persistent => self.on_persistent_congestion(now),
             _ => {}
         }
     }
@@ -72,6 +73,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             return;
         }
         self.outgoing.on_event();
+        if self.recovery.on_probe_timeout() {
+            // A probe timeout indicates no loss (RFC 9002 section 6.2).
+            self.pacer.release(now);
+            self.back_off(now);
+            return;
+        }
         self.stats.timeouts += 1;
         self.past.unrepaired = Some(Repair::Timeout);
         let event = self.open_reduction(now, Congestion::Timeout);
