@@ -23,6 +23,8 @@ use ackclock_core::{ConfigError, RoundTrip, Seq, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::choices::Switch;
+
 /// Options of the retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -114,11 +116,11 @@ pub struct RttEstimator {
     /// Exponent of the timeout's backoff, 0 to 6. The timeout is multiplied by 2^`backoff`.
     backoff: u32,
     anchor: Anchor,
+    /// Whether the timeout is QUIC's probe timeout, which includes the peer's delay of acknowledgements.
+    probes: Switch,
     config: RtoConfig,
     /// Current estimate; `None` before the first sample.
     estimate: Option<Estimate>,
-    /// Time by which the peer may delay acknowledgements, part of a timeout with samples.
-    ack_delay: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -147,6 +149,9 @@ struct Timed {
     sent_at: Time,
 }
 
+/// Default of max_ack_delay (RFC 9000 section 18.2).
+const MAX_ACK_DELAY: Span = Span::from_millis(25);
+
 /// Largest number of doublings of the timeout; gives a factor of 64.
 const MAX_BACKOFF: u32 = 6;
 
@@ -161,18 +166,18 @@ impl RttEstimator {
             backoff: 0,
             min_rtt: Span::MAX,
             timed: None,
-            ack_delay: Span::ZERO,
+            probes: Switch::Off,
         };
         estimator.update_rto();
         estimator
     }
 
     /// Creates an estimator without samples whose timeout is the probe timeout of QUIC (RFC 9002 section 6.2.1): the
-    /// exact form, limited below by the granularity, plus the default of max_ack_delay (RFC 9000 section 18.2).
+    /// exact form, limited below by the granularity, plus the peer's max_ack_delay.
     pub fn for_probes(config: RtoConfig) -> Self {
         let config =
             RtoConfig { min: config.granularity.max(Span::from_nanos(1)), bounds: Bounds::Timeout, ..config };
-        Self { ack_delay: Span::from_millis(25), ..Self::new(config) }
+        Self { probes: Switch::On, ..Self::new(config) }
     }
 
     /// Current retransmission timeout, including backoff.
@@ -368,7 +373,8 @@ impl RttEstimator {
         let base = match self.estimate {
             None => self.config.initial,
             Some(Estimate::Exact(RoundTrip { mean, deviation })) => {
-                mean + self.config.granularity.max(deviation * 4) + self.ack_delay
+                let ack_delay = if self.probes == Switch::On { MAX_ACK_DELAY } else { Span::ZERO };
+                mean + self.config.granularity.max(deviation * 4) + ack_delay
             }
             Some(Estimate::Bounded { srtt, margin, .. }) => srtt + margin,
             Some(Estimate::Coarse { s, v }) => self.config.tick * (((v << 3) + s) >> 3) as u64,
