@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
+use ackclock_core::Rate;
 use ackclock_output::WriteError;
 
 /// Reason for which the command ends early.
@@ -27,6 +28,9 @@ impl Failure {
         let toml = path.with_added_extension("toml");
         let hint = match error.kind() {
             ErrorKind::NotFound if toml.is_file() => format!("; did you mean {}?", toml.display()),
+            ErrorKind::NotFound if path.to_str().is_some_and(|text| text.parse::<Rate>().is_ok()) => {
+                format!("; a rate is a key of a scenario: edge.down.rate = \"{}\"", path.display())
+            }
             _ => String::new(),
         };
         Self::Input(format!("{}: cannot be read: {error}{hint}", path.display()))

@@ -194,6 +194,8 @@ const SCENARIOS: &[Row] = &[
     (&["proxy", "http://10.0.0.1:8081/"], 2, "ackclock proxy --listen 10.0.0.1:8081"),
     (&["proxy", "[::1]:8081"], 2, "ackclock proxy --listen [::1]:8081"),
     (&["proxy", "::1"], 2, "ackclock proxy --listen [::1]:8080"),
+    (&["advise", "8mbit"], 2, "a rate is a key of a scenario: edge.down.rate = \"8mbit\""),
+    (&["run", "2Mbit/s"], 2, "a rate is a key of a scenario: edge.down.rate = \"2Mbit/s\""),
     (&["proxy", "none.toml"], 2, "none.toml: cannot be read"),
     (&["trace", "convert", "x.down", "y.csv", "--to", "csv"], 2, "write --out y.csv"),
     (&["run", "one.toml", "one.html"], 2, "write --report one.html"),
