@@ -29,9 +29,9 @@
 //! The ACKs of a few packets are held. As soon as packets leave the queue, the held ACKs deliver a higher right edge to
 //! the sender. In an outage, held ACKs are released packet by packet, each before the sender times out. If no ACK is
 //! held, a copy of the last ACK advertises the right edge. The fewer copies are allowed, the larger the lag of the
-//! right edge must be before a copy is sent. No ACK is held for a sender that is limited by its own window or pacing,
-//! or that recovers from a loss. The held ACKs are limited to the room in the buffer beyond the budget. A sender that
-//! paces (`pace.rs`) gets a larger budget.
+//! right edge must be before a copy is sent. No ACK is held for a sender that is limited by its own window or pacing.
+//! The held ACKs are limited to the room in the buffer beyond the budget. A sender that paces (`pace.rs`) gets a larger
+//! budget.
 //!
 //! If two packets of each flow exceed the budget, as with many flows, the flows take turns (`flow/turns.rs`). The ACKs
 //! of a flow are held until the queue is at most the share of one flow, and then release two packets. The first packets
@@ -40,8 +40,8 @@
 //! The inputs of the regulator are arrivals, departures and ACKs, which any box at a queue can see. The rate of the
 //! simulated link is never an input. With an observing bearer (`observed`), the bearer supplies service and idle time,
 //! and the delay of the entire control loop replaces `W`: `B = (g r (loop + delay) + packets cbrt(flows)) / flows`. The
-//! part of this `B` beyond `r loop` is at most the buffer. Senders that loss limits are released. Window updates and held ACKs are not used with an observing
-//! bearer, because departures and idle times become known too late.
+//! part of this `B` beyond `r loop` is at most the buffer. Senders that loss limits are released. Window updates and
+//! held ACKs are not used with an observing bearer, because departures and idle times become known too late.
 //!
 //! With the key `act`, congestion marks tell the forecast to ECN-capable senders instead of windows (`marks.rs`).
 //!
@@ -61,7 +61,6 @@ mod link_state;
 mod marks;
 mod pace;
 mod released;
-mod repair;
 mod shares;
 mod updates;
 mod usual_rate;
