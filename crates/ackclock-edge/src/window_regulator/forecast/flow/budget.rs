@@ -123,16 +123,15 @@ impl Flow {
         may && self.is_window_limited()
     }
 
-    /// Number of bytes by which the oldest held ACK may lag behind the newest ACK. With many flows, fewer bytes are
-    /// held back per flow. All held ACKs may be released at once, so held ACKs are limited to the room in the buffer.
-    /// If the link is idle, no ACK may be held.
+    /// Number of bytes by which the oldest held ACK may lag behind the newest ACK. All held ACKs
+    /// may be released at once, so held ACKs are limited to the room in the buffer. If the link is idle, no ACK may be
+    /// held.
     pub(super) fn reserve(&self, look: &Look, shared: &Shared) -> u32 {
         if shared.inside == 0 || !self.may_keep(look, shared) {
             return 0;
         }
         let flows = shared.shares.flows();
-        let packets = f64::from(shared.config.reserve) / f64::from(flows).sqrt();
-        let most = self.advertiser.accounts.payload() * packets.max(2.0) as u32;
+        let most = self.advertiser.accounts.payload() * shared.config.reserve.max(2);
         let budgets = look.total + self.untold * f64::from(flows);
         let budgets = (budgets as u32).max(self.advertiser.least().saturating_mul(flows));
         self.advertiser.accounts.buffer().map_or(most, |buffer| most.min(buffer.saturating_sub(budgets)))
