@@ -22,9 +22,6 @@ const NOTHING: f64 = 1e-12;
 pub(super) const FIRST_GAIN: f64 = FIRST + ROUGH;
 /// Lower and upper limit of the gain.
 const GAINS: [f64; 2] = [0.25, 4.0];
-/// Upper limit of the gain of a flow that yields to a young flow. The young flow would otherwise have to wait for the
-/// old flow's queue.
-const YIELDING: f64 = 1.25;
 /// Factor of early steps: after `t` seconds of service, a step is multiplied by `1 + HASTE / (SETTLING + t)`. Learning
 /// steps are larger for about a minute, but not so large that the first pauses decide the gain.
 const HASTE: f64 = 30.0;
@@ -62,10 +59,9 @@ impl Gain {
         }
     }
 
-    /// Returns the gain of a flow. If `yields` is true, the flow yields to young flows.
-    pub(super) fn of(&self, yields: bool) -> f64 {
-        let gain = (self.learnt + self.roughness).clamp(GAINS[0], GAINS[1]);
-        if yields { gain.min(YIELDING) } else { gain }
+    /// Returns the gain.
+    pub(super) fn get(&self) -> f64 {
+        (self.learnt + self.roughness).clamp(GAINS[0], GAINS[1])
     }
 
     /// Service time from which the gain was learnt, seconds.
@@ -123,15 +119,15 @@ mod tests {
 
     /// Returns by how much a call changes the gain.
     fn change(gain: &mut Gain, what: impl FnOnce(&mut Gain)) -> f64 {
-        let before = gain.of(false);
+        let before = gain.get();
         what(gain);
-        gain.of(false) - before
+        gain.get() - before
     }
 
     #[test]
     fn idle_time_raises_the_gain_and_service_lowers_it() {
         let mut gain = taught(2.0);
-        assert_eq!((gain.taught(), gain.of(false)), (2.0, FIRST_GAIN));
+        assert_eq!((gain.taught(), gain.get()), (2.0, FIRST_GAIN));
         // The step size is 0.5 (1 + 30 / (6 + t)), weighted by 1 % for service and by 99 % for unnecessary idle time.
         let served = change(&mut gain, |gain| gain.on_served(0.01, true));
         assert!((served + 0.5 * (1.0 + 30.0 / 8.01) * 0.01 * 0.01).abs() < 1e-9, "{served}");
@@ -155,7 +151,7 @@ mod tests {
         gain.on_served(100.0, true);
         gain.on_missed(10.0, true);
         gain.on_horizon(3.0, 10.0);
-        assert_eq!(gain.of(false), FIRST_GAIN);
+        assert_eq!(gain.get(), FIRST_GAIN);
     }
 
     #[test]
@@ -167,12 +163,12 @@ mod tests {
             gain.on_horizon(0.2, 0.1);
         }
         let expected = 1.0 + (0.5_f64 * 0.5 * 0.5).sqrt();
-        assert!((gain.of(false) - expected).abs() < 0.01, "{}", gain.of(false));
+        assert!((gain.get() - expected).abs() < 0.01, "{}", gain.get());
         // The link is now even, so the roughness disappears.
         for _ in 0..2000 {
             gain.on_horizon(1.0, 0.1);
         }
-        assert!((gain.of(false) - 1.0).abs() < 0.01, "{}", gain.of(false));
+        assert!((gain.get() - 1.0).abs() < 0.01, "{}", gain.get());
     }
 
     #[test]
@@ -182,7 +178,7 @@ mod tests {
             gain.on_horizon(1.0, 0.1);
             assert!(gain.square == 0.0 || gain.square > 1e-13, "{}", gain.square);
         }
-        assert_eq!((gain.square, gain.of(false)), (0.0, 1.0));
+        assert_eq!((gain.square, gain.get()), (0.0, 1.0));
     }
 
     #[test]
@@ -202,10 +198,10 @@ mod tests {
     fn the_gain_stays_within_bounds_and_comes_back_at_once() {
         let mut gain = taught(2.0);
         gain.on_missed(1000.0, true);
-        assert_eq!((gain.of(false), gain.of(true)), (4.0, 1.25));
+        assert_eq!(gain.get(), 4.0);
         assert!(change(&mut gain, |gain| gain.on_served(10.0, true)) < -0.1);
         gain.on_served(1e6, true);
-        assert_eq!((gain.of(false), gain.of(true)), (0.25, 0.25));
+        assert_eq!(gain.get(), 0.25);
         assert!(change(&mut gain, |gain| gain.on_missed(0.1, true)) > 0.01);
     }
 }

@@ -100,17 +100,17 @@ impl LinkState {
         }
     }
 
-    /// Expected service within `horizon`, the delay from a window to its effect, in payload bytes. If `yields` is true,
-    /// the flow yields to young flows. If the link was idle, a part of the ACK delay over the `air` is added to the
+    /// Expected service within `horizon`, the delay from a window to its effect, in payload bytes. If the link was
+    /// idle, a part of the ACK delay over the `air` is added to the
     /// horizon, because the ACKs of a burst arrive as a burst. Before the rate is known, the entire ACK delay is added,
     /// so that slow start is not slowed down.
-    pub(super) fn forecast(&mut self, now: Time, horizon: Span, air: Span, yields: bool) -> f64 {
+    pub(super) fn forecast(&mut self, now: Time, horizon: Span, air: Span) -> f64 {
         if !self.is_known() {
             return DOUBLED * self.served_in(now, horizon + air);
         }
         self.horizon = horizon;
         let [served, over] = [horizon, air].map(|span| self.served_in(now, span));
-        let gain = self.gain.of(yields);
+        let gain = self.gain.get();
         gain * served + (gain - FIRST_GAIN).max(0.0) * over
     }
 
@@ -211,7 +211,7 @@ mod tests {
 
     /// Returns the expected service in a second, without the initial gain.
     fn rate(link: &mut LinkState, now: u64) -> f64 {
-        link.forecast(at(now), Span::from_secs(1), Span::ZERO, false) / FIRST_GAIN
+        link.forecast(at(now), Span::from_secs(1), Span::ZERO) / FIRST_GAIN
     }
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
             let mut link = LinkState::new(0.01, 0.5);
             serve(&mut link, 0, 2000, 10);
             link.on_missed(pause, Span::from_millis(2), true);
-            link.gain.of(false)
+            link.gain.get()
         };
         assert!(taught(Span::from_millis(20)) < taught(Span::from_millis(42)));
         assert_eq!(taught(Span::from_secs(60)), taught(Span::from_millis(42)));
@@ -287,7 +287,7 @@ mod tests {
         serve(&mut link, 0, 500, 10);
         link.on_idle(at(520), Span::from_millis(20));
         link.on_missed(Span::from_millis(20), Span::from_millis(100), true);
-        assert_eq!(link.gain.of(false), FIRST_GAIN);
+        assert_eq!(link.gain.get(), FIRST_GAIN);
     }
 
     #[test]
@@ -295,9 +295,9 @@ mod tests {
         let mut link = LinkState::new(0.01, 0.5);
         let (horizon, air) = (Span::from_millis(10), Span::from_millis(90));
         serve(&mut link, 0, 500, 10);
-        assert_eq!(link.forecast(at(500), horizon, air, false), 2.0 * 10_000.0);
+        assert_eq!(link.forecast(at(500), horizon, air), 2.0 * 10_000.0);
         serve(&mut link, 500, 1500, 10);
-        assert_eq!(link.forecast(at(1500), horizon, air, false), link.gain.of(false) * 1000.0);
+        assert_eq!(link.forecast(at(1500), horizon, air), link.gain.get() * 1000.0);
     }
 
     #[test]
@@ -305,16 +305,14 @@ mod tests {
         let mut link = LinkState::new(0.01, 0.5);
         serve(&mut link, 0, 2000, 10);
         let (horizon, air) = (Span::from_millis(10), Span::from_millis(100));
-        let low = link.gain.of(false);
+        let low = link.gain.get();
         assert!(low < FIRST_GAIN);
-        assert_eq!(link.forecast(at(2000), horizon, air, false), low * 1000.0);
+        assert_eq!(link.forecast(at(2000), horizon, air), low * 1000.0);
         link.gain.on_missed(0.5, true);
-        let high = link.gain.of(false);
+        let high = link.gain.get();
         assert!(high > FIRST_GAIN + 0.5);
         let more = high - FIRST_GAIN;
-        assert!(
-            (link.forecast(at(2000), horizon, air, false) - high * 1000.0 - more * 10_000.0).abs() < 1e-6
-        );
+        assert!((link.forecast(at(2000), horizon, air) - high * 1000.0 - more * 10_000.0).abs() < 1e-6);
     }
 
     #[test]
@@ -333,9 +331,9 @@ mod tests {
                     20
                 };
                 serve(&mut link, 100 * tenth, 100 * (tenth + 1), millis);
-                link.forecast(at(100 * (tenth + 1)), horizon, Span::ZERO, false);
+                link.forecast(at(100 * (tenth + 1)), horizon, Span::ZERO);
             }
-            link.gain.of(false)
+            link.gain.get()
         };
         assert!(gain(false) < 1.2, "{}", gain(false));
         assert!(gain(true) > 1.5, "{}", gain(true));
@@ -345,13 +343,13 @@ mod tests {
     fn a_horizon_in_which_the_link_was_idle_for_half_of_the_time_says_nothing() {
         let mut link = LinkState::new(0.01, 0.5);
         serve(&mut link, 0, 2000, 10);
-        link.forecast(at(2000), Span::from_millis(100), Span::ZERO, false);
-        let before = link.gain.of(false);
+        link.forecast(at(2000), Span::from_millis(100), Span::ZERO);
+        let before = link.gain.get();
         link.on_idle(at(2100), Span::from_millis(100));
         link.on_idle(at(2200), Span::from_millis(100));
-        assert_eq!(link.gain.of(false), before);
+        assert_eq!(link.gain.get(), before);
         serve(&mut link, 2200, 2300, 10);
-        assert_ne!(link.gain.of(false), before);
+        assert_ne!(link.gain.get(), before);
     }
 
     #[test]

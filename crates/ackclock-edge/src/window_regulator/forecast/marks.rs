@@ -78,7 +78,7 @@ impl MarkingForecast {
     /// Queue that the forecast wants when a packet of `bytes` bytes arrives. The first window of a sender is not marked
     /// while the rate is unknown.
     fn target(&mut self, now: Time, bytes: u32) -> f64 {
-        let served = self.link.forecast(now, UNKNOWN + self.delay, Span::ZERO, false);
+        let served = self.link.forecast(now, UNKNOWN + self.delay, Span::ZERO);
         let wired = self.link.served_in(now, UNKNOWN);
         let packets = if self.link.is_known() { self.packets } else { self.packets.max(FIRST_WINDOW) };
         served - wired + f64::from(packets) * f64::from(bytes)

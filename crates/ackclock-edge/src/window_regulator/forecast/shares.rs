@@ -142,13 +142,6 @@ impl Shares {
         self.rooted.1
     }
 
-    /// Whether a flow yields to young flows: the flow is not young, most flows are not young, and young flows are about
-    /// to send more than `payload` bytes.
-    pub(super) fn yields(&self, share: &Share, payload: u32) -> bool {
-        let Row { young, kept, .. } = self.all;
-        kept > payload.into() && 2 * young <= self.flows() && share.noted.is_some_and(|noted| !noted.is_young)
-    }
-
     /// Updates the number of waiting flows; `before` says whether the flow waited for the link until now, and `now`
     /// whether it waits from now on.
     pub(super) fn on_waiting(&mut self, before: bool, now: bool) {
@@ -302,8 +295,6 @@ mod tests {
         hear(&mut shares, 100, &mut long, 0.0);
         shares.on_begun(at(100), &mut page, 500);
         assert_eq!(shares.of(&page, 12_000.0), 12_000.0);
-        assert_eq!((shares.yields(&long, 500), shares.yields(&page, 500)), (true, false));
-        assert!(!shares.yields(&long, 5000), "what is about to come is no more than a packet");
         assert_eq!(shares.of(&long, 12_000.0), 7000.0, "ten packets are to come");
         hear(&mut shares, 110, &mut page, 10_000.0);
         assert_eq!(shares.of(&long, 12_000.0), 0.0);
@@ -314,7 +305,6 @@ mod tests {
         let mut second = Share::default();
         shares.on_begun(at(1120), &mut second, 500);
         assert_eq!((shares.of(&second, 12_000.0), shares.of(&long, 12_000.0)), (4000.0, 4000.0));
-        assert!(!shares.yields(&long, 500));
         // With its last data a page is complete.
         shares.on_ended(at(1130), &mut page);
         shares.on_ended(at(1130), &mut second);

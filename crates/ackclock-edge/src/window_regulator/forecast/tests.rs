@@ -213,7 +213,7 @@ fn taught(window_limited_at: Time) -> f64 {
         forecast.shared.link.on_served(Time::from_nanos(millis * 1_000_000), 1000);
     }
     let second = |forecast: &mut Forecast| {
-        forecast.shared.link.forecast(Time::from_nanos(5_000_000_000), Span::from_secs(1), Span::ZERO, false)
+        forecast.shared.link.forecast(Time::from_nanos(5_000_000_000), Span::from_secs(1), Span::ZERO)
     };
     let before = second(&mut forecast);
     forecast.shared.link.on_empty(Time::from_nanos(5_000_000_000));

@@ -63,9 +63,7 @@ impl Flow {
     /// Expected service until a right edge advertised now takes effect, bytes.
     pub(super) fn served(&self, now: Time, shared: &mut Shared) -> f64 {
         let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
-        let payload = self.advertiser.accounts.payload();
-        let yields = !shared.observed && shared.shares.yields(&self.share, payload);
-        shared.link.forecast(shared.seen(now), horizon, self.air.span(), yields)
+        shared.link.forecast(shared.seen(now), horizon, self.air.span())
     }
 
     /// Returns whether the sender is released from regulation, because limiting its window is useless, or because marks
