@@ -2,12 +2,11 @@
 //!
 //! Limiting the window is useless if a full buffer cannot cause much delay. A sender is released if the buffer holds at
 //! most two round trips of the link's usual service plus the always allowed packets. A sender is also released if the
-//! buffer holds at most the always allowed packets of every flow. The usual rate varies, so a released sender is
-//! limited again only if the buffer holds more than two and a half round trips of service.
+//! buffer holds at most the always allowed packets of every flow.
 //!
 //! The buffer of an observed queue is unknown. If a sender retransmits although data was queued for at most two loops,
 //! either the buffer holds no more, or the path loses packets and loss limits the sender. The senders that share the
-//! queue are then released, until data is queued for more than two and a half loops. The longest queueing delay of the last one to
+//! queue are then released, until data is queued for more than two loops. The longest queueing delay of the last one to
 //! two seconds counts, because a loss is repaired when the queue may be short again.
 //!
 //! A sender that was window-limited has a larger congestion window, and would send all of the congestion window at once
@@ -20,9 +19,8 @@ use ackclock_link::Observation;
 use super::Shared;
 use crate::window_regulator::dequeued::Dequeued;
 
-/// Largest buffer, in round trips of the link's usual service, at which a limited sender is released, and at which a
-/// released sender stays released.
-const TRIPS: [f64; 2] = [2.0, 2.5];
+/// Largest buffer, in round trips of the link's usual service, at which a sender is released.
+const TRIPS: f64 = 2.0;
 /// Bytes by which the right edge advances per acknowledged byte.
 const GROWTH: f64 = 1.5;
 
@@ -34,11 +32,22 @@ impl ShortQueue {
     /// Processes an observation of a flow in the queue.
     pub(super) fn on_observation(&mut self, observation: &Observation) {
         let Observation { waited, horizon, repeats, .. } = *observation;
-        let [least, most] = TRIPS.map(|trips| trips * horizon.as_secs_f64());
-        let within = |most: f64| waited.map(|waited| waited.as_secs_f64() <= most);
-        let begins = repeats && within(least).unwrap_or(false);
-        self.0 = begins || (self.0 && within(most).unwrap_or(true));
+        let is_short = waited.map(|waited| waited.as_secs_f64() <= TRIPS * horizon.as_secs_f64());
+        self.0 = is_short.map_or(self.0, |is_short| is_short && (repeats || self.0));
     }
+}
+
+/// Whether the sender should be released. `accounts` holds the sender's data in the queue, and `usual` is the
+/// link's usual service per round trip, bytes.
+pub(super) fn is_due(accounts: &Dequeued, usual: f64, shared: &Shared) -> bool {
+    if shared.observed {
+        return shared.short.0;
+    }
+    let Some(buffer) = accounts.buffer() else { return false };
+    let packets = shared.config.packets;
+    let few = accounts.window_of(packets.saturating_mul(shared.shares.flows()));
+    let spared = TRIPS * usual + f64::from(accounts.window_of(packets));
+    buffer <= few || f64::from(buffer) <= spared
 }
 
 /// State of one sender: whether the regulator has stopped limiting its window, and the right edge while the window
@@ -52,19 +61,6 @@ pub(super) struct Released {
 }
 
 impl Released {
-    /// Whether the sender should be released. `accounts` holds the sender's data in the queue, and `usual` is the
-    /// link's usual service per round trip, bytes.
-    pub(super) fn is_due(&self, accounts: &Dequeued, usual: f64, shared: &Shared) -> bool {
-        if shared.observed {
-            return shared.short.0;
-        }
-        let Some(buffer) = accounts.buffer() else { return false };
-        let packets = shared.config.packets;
-        let few = accounts.window_of(packets.saturating_mul(shared.shares.flows()));
-        let spared = TRIPS[usize::from(self.free)] * usual + f64::from(accounts.window_of(packets));
-        buffer <= few || f64::from(buffer) <= spared
-    }
-
     /// Whether the regulator has stopped limiting the sender's window.
     pub(super) const fn is_released(&self) -> bool {
         self.free
@@ -117,21 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_usual_falls_by_a_fifth_before_a_source_let_go_is_ruled_again() {
+    fn a_source_is_let_go_where_two_round_trips_and_five_packets_fill_the_buffer() {
         let shared = Forecast::new(Config::default()).shared;
         let bench = Bench::new(Box::new(Forecast::new(Config::default())), 100);
         let mut accounts = Dequeued::new(Count::Exact);
         accounts.on_data(&Bench::data(0), bench.view());
-        let mut one = Released::default();
-        let due = |one: &Released| {
-            [37_900.0, 38_100.0, 47_400.0, 47_600.0].map(|usual| one.is_due(&accounts, usual, &shared))
-        };
-        // Five packets, and two round trips of 47.5 or two and a half of 38, fill the 100.
-        assert_eq!(due(&one), [false, false, false, true]);
-        one.edge(None, false);
-        assert_eq!(due(&one), [false, true, true, true]);
-        one.on_ruled();
-        assert_eq!(due(&one), [false, false, false, true]);
+        // Five packets and two round trips of 47.5 fill the 100.
+        assert_eq!([47_400.0, 47_600.0].map(|usual| is_due(&accounts, usual, &shared)), [false, true]);
     }
 
     #[test]
@@ -167,7 +155,7 @@ mod tests {
         };
         assert_eq!([loses(Some(20), false), loses(None, true)], [false, false]);
         assert!(!loses(Some(201), true), "a long queue may have lost it");
-        assert_eq!([loses(Some(200), true), loses(Some(250), false), loses(None, false)], [true; 3]);
-        assert_eq!([loses(Some(251), false), loses(Some(20), false)], [false, false]);
+        assert_eq!([loses(Some(200), true), loses(Some(200), false), loses(None, false)], [true; 3]);
+        assert_eq!([loses(Some(201), false), loses(Some(20), false)], [false, false]);
     }
 }

@@ -3,8 +3,8 @@
 use ackclock_core::{Seq, Span, Time};
 use ackclock_link::LinkView;
 
-use super::super::Shared;
 use super::super::shares::FIRST_WINDOW;
+use super::super::{Shared, released};
 use super::Flow;
 use crate::Allowance;
 
@@ -73,7 +73,7 @@ impl Flow {
             return true;
         }
         let usual = shared.link.usually_in(self.round_trip());
-        self.released.is_due(&self.advertiser.accounts, usual, shared)
+        released::is_due(&self.advertiser.accounts, usual, shared)
     }
 
     /// Right edge and budget of the flow. The right edge is at most one buffer size beyond the data that has left the
