@@ -66,8 +66,6 @@ pub(super) struct Source {
     acks: VecDeque<(Time, Seq)>,
     /// Acknowledgement number of the last ACK that the sender has received.
     heard: Option<Seq>,
-    /// Set while the sender paces: a delay before data of a pacing sender is no sample of the wired RTT.
-    keeps: bool,
 }
 
 impl Source {
@@ -107,11 +105,6 @@ impl Source {
         }
     }
 
-    /// Sets whether the minimum of the wired RTT is kept, so that only shorter samples count from now on.
-    pub(super) const fn keep_wire(&mut self, keeps: bool) {
-        self.keeps = keeps;
-    }
-
     /// Sequence number after the highest data that arrived.
     pub(super) fn highest(&self) -> Option<Seq> {
         self.highest
@@ -141,7 +134,7 @@ impl Source {
         let Some((_, told)) = self.awaited.filter(|(edge, _)| end.after(*edge)) else { return Arrival::New };
         self.awaited = None;
         let after = now.since(told);
-        if after < self.wired() || !(self.keeps || self.spares_most()) {
+        if after < self.wired() || !self.spares_most() {
             self.wired.add(now, after);
         }
         if after <= self.at_once() { Arrival::Triggered } else { Arrival::New }

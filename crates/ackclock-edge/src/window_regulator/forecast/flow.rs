@@ -238,7 +238,6 @@ impl Flow {
             let time = f64::from(payload) / shared.link.served_in(now, Span::from_secs(1)).max(1.0);
             self.pace.on_packet(now, part / f64::from(payload), time, self.source.filling(payload));
         }
-        self.source.keep_wire(self.pace.is_paced() || self.released.is_released());
         if self.is_window_limited() {
             shared.window_limited_at = now;
         }

@@ -61,11 +61,6 @@ pub(super) struct Released {
 }
 
 impl Released {
-    /// Whether the regulator has stopped limiting the sender's window.
-    pub(super) const fn is_released(&self) -> bool {
-        self.free
-    }
-
     /// Ends the release: the sender is window-limited again.
     pub(super) const fn on_ruled(&mut self) {
         (self.free, self.edge) = (false, None);

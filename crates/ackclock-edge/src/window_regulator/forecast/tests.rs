@@ -116,30 +116,6 @@ fn the_first_ack_of_a_burst_tells_how_far_the_mobile_is() {
 }
 
 #[test]
-fn a_source_that_is_let_go_says_nothing_of_the_wire() {
-    let mut bench = Bench::new(Box::new(Forecast::new(quiet())), 5);
-    bench.arrive_all(0..5);
-    let view = bench.view();
-    let mut regulator = Forecast::new(quiet());
-    // 40 packets in flight, ten of them queued, and the receiver has room for 60: a right edge is reached 0.2 s after
-    // it is advertised.
-    for number in 0..4000 {
-        let now = Time::ZERO + Span::from_millis(10) * u64::from(number);
-        let data = Bench::data(number);
-        regulator.on_data(now, &data, view);
-        regulator.on_queued(now, &data, view);
-        if number >= 10 {
-            regulator.on_departed(now, &Bench::data(number - 10), view);
-        }
-        if number > 40 {
-            regulator.handle_ack(now, Bench::pure_ack(number - 40), view);
-        }
-    }
-    let wired = regulator.flows[0].as_mut().map(|flow| flow.source().wired());
-    assert_eq!(wired, Some(Span::from_millis(10)), "the first data after the first edge");
-}
-
-#[test]
 fn a_source_is_let_go_where_the_buffer_does_not_hold_two_round_trips() {
     // Six packets are allowed at any rate.
     let mut bench = Bench::new(Box::new(Forecast::new(quiet())), 5);
