@@ -23,8 +23,6 @@ const DOUBLED: f64 = 2.0;
 const HALF: f64 = 0.5;
 /// Maximum weight of a horizon. The weight of a horizon is the time since the previous horizon.
 const LONG: Span = Span::from_millis(100);
-/// Time beyond one round trip up to which a pause counts for learning. The rest of a longer pause is due to the sender.
-const SLACK: Span = Span::from_millis(40);
 
 /// Recent service and idle time of one link, over all its flows.
 #[derive(Debug)]
@@ -92,11 +90,11 @@ impl LinkState {
     }
 
     /// Notes that a pause was unnecessary, because the sender would have sent more data with a larger window.
-    /// `round_trip` is the sender's response time to an advertised window. The pause was either observed (`seen`) or
-    /// inferred.
+    /// `round_trip` is the sender's response time to an advertised window; the rest of a longer pause is due to the
+    /// sender. The pause was either observed (`seen`) or inferred.
     pub(super) fn on_missed(&mut self, pause: Span, round_trip: Span, seen: bool) {
         if self.is_known() {
-            self.gain.on_missed(pause.min(round_trip + SLACK).as_secs_f64(), seen);
+            self.gain.on_missed(pause.min(round_trip).as_secs_f64(), seen);
         }
     }
 
@@ -269,11 +267,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pause_teaches_is_no_longer_than_a_round_trip_and_40_ms() {
+    fn what_a_pause_teaches_is_no_longer_than_a_round_trip() {
         let taught = |pause: Span| {
             let mut link = LinkState::new(0.01, 0.5);
             serve(&mut link, 0, 2000, 10);
-            link.on_missed(pause, Span::from_millis(2), true);
+            link.on_missed(pause, Span::from_millis(42), true);
             link.gain.get()
         };
         assert!(taught(Span::from_millis(20)) < taught(Span::from_millis(42)));
