@@ -18,6 +18,8 @@ const MEMORY: f64 = 20.0;
 /// Mean square below which the roughness counts as zero. Exponential decay would otherwise reach subnormal numbers,
 /// which are slow.
 const NOTHING: f64 = 1e-12;
+/// Initial value of the gain.
+pub(super) const FIRST_GAIN: f64 = FIRST + ROUGH;
 /// Lower and upper limit of the gain.
 const GAINS: [f64; 2] = [0.25, 4.0];
 /// Factor of early steps: after `t` seconds of service, a step is multiplied by `1 + HASTE / (SETTLING + t)`. Learning
@@ -125,7 +127,7 @@ mod tests {
     #[test]
     fn idle_time_raises_the_gain_and_service_lowers_it() {
         let mut gain = taught(2.0);
-        assert_eq!((gain.taught(), gain.get()), (2.0, FIRST + ROUGH));
+        assert_eq!((gain.taught(), gain.get()), (2.0, FIRST_GAIN));
         // The step size is 0.5 (1 + 30 / (6 + t)), weighted by 1 % for service and by 99 % for unnecessary idle time.
         let served = change(&mut gain, |gain| gain.on_served(0.01, true));
         assert!((served + 0.5 * (1.0 + 30.0 / 8.01) * 0.01 * 0.01).abs() < 1e-9, "{served}");
@@ -149,7 +151,7 @@ mod tests {
         gain.on_served(100.0, true);
         gain.on_missed(10.0, true);
         gain.on_horizon(3.0, 10.0);
-        assert_eq!(gain.get(), FIRST + ROUGH);
+        assert_eq!(gain.get(), FIRST_GAIN);
     }
 
     #[test]

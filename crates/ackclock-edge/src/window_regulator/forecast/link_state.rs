@@ -11,7 +11,7 @@
 use ackclock_core::{Span, Time};
 use ackclock_observe::estimate::{GRAIN, History, RATE_WINDOWS};
 
-use super::gain::Gain;
+use super::gain::{FIRST_GAIN, Gain};
 use super::usual_rate::UsualRate;
 
 /// Service time after which the rate is known: the length of the longest rate window.
@@ -98,14 +98,18 @@ impl LinkState {
         }
     }
 
-    /// Expected service within `horizon`, the delay from a window to its effect, in payload bytes. Before the rate is
-    /// known, the ACK delay over the `air` is added to the horizon, so that slow start is not slowed down.
+    /// Expected service within `horizon`, the delay from a window to its effect, in payload bytes. If the link was
+    /// idle, a part of the ACK delay over the `air` is added to the
+    /// horizon, because the ACKs of a burst arrive as a burst. Before the rate is known, the entire ACK delay is added,
+    /// so that slow start is not slowed down.
     pub(super) fn forecast(&mut self, now: Time, horizon: Span, air: Span) -> f64 {
         if !self.is_known() {
             return DOUBLED * self.served_in(now, horizon + air);
         }
         self.horizon = horizon;
-        self.gain.get() * self.served_in(now, horizon)
+        let [served, over] = [horizon, air].map(|span| self.served_in(now, span));
+        let gain = self.gain.get();
+        gain * served + (gain - FIRST_GAIN).max(0.0) * over
     }
 
     /// Payload that the link usually serves within `span`, bytes.
@@ -193,9 +197,6 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Gain before anything is learnt.
-    const FIRST_GAIN: f64 = 1.75;
 
     const fn at(millis: u64) -> Time {
         Time::from_nanos(millis * 1_000_000)
@@ -295,6 +296,21 @@ mod tests {
         assert_eq!(link.forecast(at(500), horizon, air), 2.0 * 10_000.0);
         serve(&mut link, 500, 1500, 10);
         assert_eq!(link.forecast(at(1500), horizon, air), link.gain.get() * 1000.0);
+    }
+
+    #[test]
+    fn the_air_counts_where_the_horizon_was_too_short() {
+        let mut link = LinkState::new(0.01, 0.5);
+        serve(&mut link, 0, 2000, 10);
+        let (horizon, air) = (Span::from_millis(10), Span::from_millis(100));
+        let low = link.gain.get();
+        assert!(low < FIRST_GAIN);
+        assert_eq!(link.forecast(at(2000), horizon, air), low * 1000.0);
+        link.gain.on_missed(0.5, true);
+        let high = link.gain.get();
+        assert!(high > FIRST_GAIN + 0.5);
+        let more = high - FIRST_GAIN;
+        assert!((link.forecast(at(2000), horizon, air) - high * 1000.0 - more * 10_000.0).abs() < 1e-6);
     }
 
     #[test]

@@ -12,8 +12,10 @@
 //! of time (`link_state.rs`). `W`, the wired RTT, is measured from an advertised right edge to the arrival of the data
 //! that it triggered (`../source.rs`). The gain `g` (`gain.rs`) increases with the variation of the rate within a round
 //! trip. Unnecessary idle time of the link raises the gain and service lowers it, so that the link is idle for the
-//! share `idle` of the time. A larger share `idle` costs goodput, and a smaller share costs delay. The mean lag of the
-//! advertised right edge behind its target is added to `B`.
+//! share `idle` of the time. A larger share `idle` costs goodput, and a smaller share costs delay. After unnecessary
+//! idle time, a part of the ACK delay over the air (`air.rs`) is added to `W`, because after a burst no right edge can
+//! be advertised until the ACKs of the burst arrive. The mean lag of the advertised right edge behind its target is
+//! added to `B`.
 //!
 //! A small buffer cannot cause much delay: it holds less than two round trips of the link's usual service, beyond the
 //! packets that are always allowed. With a buffer of less than two round trips of service, any window would leave the
