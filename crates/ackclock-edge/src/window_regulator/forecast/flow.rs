@@ -13,6 +13,7 @@ use budget::Look;
 use super::air::Air;
 use super::pace::Pace;
 use super::released::Released;
+use super::repair::Repair;
 use super::shares::{QUIET, Share};
 use super::updates::{SHORT, Updates};
 use super::{Act, Config, Shared};
@@ -48,6 +49,7 @@ pub(super) struct Flow {
     window_limited: bool,
     /// Time at which data last arrived.
     last_data: Time,
+    repair: Repair,
     /// Held ACKs, in order of arrival.
     held: VecDeque<Segment>,
     /// Last ACK sent to the sender, as the mobile wrote it.
@@ -82,6 +84,7 @@ impl Flow {
             pace: Pace::default(),
             window_limited: false,
             last_data: Time::ZERO,
+            repair: Repair::default(),
             held: VecDeque::new(),
             passed: None,
             newest: None,
@@ -284,6 +287,7 @@ impl Flow {
         }
         self.air.on_ack(now, ack.ack);
         self.newest = Some(self.newest.map_or(ack.ack, |newest| newest.max(ack.ack)));
+        self.repair.on_ack(&ack, kind, self.source.highest());
         let plain = kind == AckKind::Advance && ack.is_pure_ack() && ack.sack().is_empty();
         let may_wait = plain && self.passed.is_some() && self.advertiser.law.applies(&ack);
         let look = self.look(now, shared);
@@ -374,7 +378,9 @@ impl Flow {
         }
         let (Some(edge), budget) = self.edge(now, look, shared) else { return };
         let short = self.advertiser.reach(&last, edge).since(told);
-        self.note_untold(short, budget);
+        if !self.repair.is_under_way() {
+            self.note_untold(short, budget);
+        }
         if short < self.advertiser.accounts.payload() {
             return;
         }

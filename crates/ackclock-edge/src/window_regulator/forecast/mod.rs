@@ -29,8 +29,8 @@
 //! The ACKs of a few packets are held. As soon as packets leave the queue, the held ACKs deliver a higher right edge to
 //! the sender. If no ACK is held, a copy of the last ACK advertises the right edge. The fewer copies are allowed, the
 //! larger the lag of the right edge must be before a copy is sent. No ACK is held for a sender that is limited by its
-//! own window or pacing. The held ACKs are limited to the room in the buffer beyond the budget. A sender that paces
-//! (`pace.rs`) gets a larger budget.
+//! own window or pacing, or that recovers from a loss. The held ACKs are limited to the room in the buffer beyond the
+//! budget. A sender that paces (`pace.rs`) gets a larger budget.
 //!
 //! If two packets of each flow exceed the budget, as with many flows, the flows take turns (`flow/turns.rs`). The ACKs
 //! of a flow are held until the queue is at most the share of one flow, and then release two packets. The first packets
@@ -60,6 +60,7 @@ mod link_state;
 mod marks;
 mod pace;
 mod released;
+mod repair;
 mod shares;
 mod updates;
 mod usual_rate;

@@ -114,11 +114,11 @@ impl Flow {
         budget.min(most)
     }
 
-    /// Returns whether ACKs of this flow may be held. ACKs are not held if the sender is not window-limited. At an
-    /// observed queue, ACKs are not held, because idle times of the queue become known too late.
+    /// Returns whether ACKs of this flow may be held. ACKs are not held if the sender is in recovery or is not
+    /// window-limited. At an observed queue, ACKs are not held, because idle times of the queue become known too late.
     pub(super) fn may_keep(&self, look: &Look, shared: &Shared) -> bool {
         let may = shared.config.reserve > 0 && !shared.observed && !look.is_released;
-        may && self.is_window_limited()
+        may && self.is_window_limited() && !self.repair.is_under_way()
     }
 
     /// Number of bytes by which the oldest held ACK may lag behind the newest ACK. All held ACKs

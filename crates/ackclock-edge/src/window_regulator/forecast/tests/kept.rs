@@ -72,6 +72,24 @@ fn no_more_is_kept_than_the_buffer_has_room_for_beside_the_budget() {
 }
 
 #[test]
+fn while_a_loss_is_repaired_nothing_is_kept() {
+    let (mut bench, acked, end) = ruled();
+    let mut sack = Bench::pure_ack(acked);
+    sack.push_sack(SackBlock { left: Seq(1000 * (acked + 1)), right: Seq(1000 * (acked + 2)) });
+    bench.handle(sack);
+    bench.ack(acked + 5);
+    assert_eq!(bench.regulator.held(FlowId(0)), 0);
+    // Until all data then in flight is acknowledged.
+    (acked..end).for_each(|_| bench.depart());
+    bench.now += Span::from_millis(20);
+    bench.ack(end - 1);
+    let (ack, window) = bench.sent()[2];
+    bench.arrive_all(end..ack + window);
+    bench.ack(end);
+    assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 1));
+}
+
+#[test]
 fn a_source_that_leaves_its_window_unused_has_nothing_kept() {
     let mut bench = bench(Config { packets: 12, ..Config::default() });
     bench.arrive(0);

@@ -49,6 +49,17 @@ fn the_budget_makes_up_for_what_stays_untold() {
 }
 
 #[test]
+fn what_duplicates_may_not_tell_counts_as_told() {
+    let mut bench = bench(Config { packets: 40, ..quiet() });
+    bench.arrive_all(0..20);
+    bench.ack(0);
+    bench.ack(0);
+    (0..15).for_each(|_| bench.depart());
+    bench.ack(15);
+    assert_eq!(bench.sent(), [(0, 40), (0, 40), (15, 40)]);
+}
+
+#[test]
 fn no_copy_is_made_where_the_receiver_offers_no_more() {
     let mut bench = bench(Config { updates: 20.0, ..quiet() });
     bench.arrive_all(0..5);
