@@ -254,17 +254,18 @@ def of_link(result: dict[str, Any]) -> dict[str, Any]:
 def of_box(file: Path) -> dict[str, Any]:
     """What the box reported: the rate, its estimate of the queueing delay, and the share of lower windows.
 
-    Each report is of the last 10 s; the median rate of the reports with data, and the mean queueing delay of those from
-    the tenth on, stand for the run.
+    Each report is of the last 10 s; the median rate of the reports with data, the mean queueing delay of those from the
+    tenth on, and the last share of a report with ACKs stand for the run.
     """
     # The last line may be incomplete.
     reports = [json.loads(line) for line in file.read_text().split("\n")[:-1]]
     rates = [report["rate_bps"] for report in reports if report["rate_bps"] > 0]
+    shares = [report["lower_share"] for report in reports if report["lower_share"] is not None]
     delays = {key: [one[key] for one in reports[10:] if one[key] is not None] for key in ("wait_p50_ms", "wait_p95_ms")}
     return {
         "box_rate_bps": median(rates) if rates else None,
         **{f"box_{key}": fmean(values) if values else None for key, values in delays.items()},
-        "lower_share": reports[-1]["lower_share"],
+        "lower_share": shares[-1] if shares else None,
     }
 
 
