@@ -1,9 +1,10 @@
-//! Model of a flow's sender as seen from the edge: RTT of the wired path, and whether the advertised window limits the
-//! sender.
+//! Model of a flow's sender as seen from the edge: RTT of the wired path, whether the advertised window limits the
+//! sender, and the sender's retransmission timer.
 //!
 //! The wired RTT is measured from an advertised right edge to the first new data beyond the previous edge, and from the
 //! mobile's SYN to the SYN-ACK. A sender that leaves the advertised window unused is limited by its congestion window
-//! or by pacing.
+//! or by pacing. The modelled timer follows RFC 6298 as in Linux. The timer's RTT samples equal the sender's own
+//! samples: the age of the data that an ACK acknowledges, plus the wired RTT.
 
 use std::collections::VecDeque;
 
@@ -12,6 +13,9 @@ use ackclock_observe::estimate::WindowedMin;
 
 /// Wired RTT that is assumed before the first measurement.
 pub(super) const UNKNOWN: Span = Span::from_millis(100);
+/// Minimum of the difference between RTO and smoothed RTT (Linux: `TCP_RTO_MIN`), and of the probe timeout (RFC 8985
+/// section 7.2, with one delayed ACK), seconds.
+const LEAST_TIMEOUT: f64 = 0.2;
 
 /// A sender whose unused window exceeds its used window by this factor does not wait for a right edge.
 const SPARES: f64 = 4.0;
@@ -66,6 +70,12 @@ pub(super) struct Source {
     acks: VecDeque<(Time, Seq)>,
     /// Acknowledgement number of the last ACK that the sender has received.
     heard: Option<Seq>,
+    /// End and arrival time of data whose ACK has not passed yet.
+    arrivals: VecDeque<(Seq, Time)>,
+    /// Smoothed round-trip time of the sender, seconds.
+    srtt: f64,
+    /// Round-trip time variation of the sender (RTTVAR), seconds.
+    rttvar: f64,
 }
 
 impl Source {
@@ -129,6 +139,7 @@ impl Source {
             return Arrival::Old;
         }
         self.highest = Some(end);
+        self.arrivals.push_back((end, now));
         self.hear(now);
         self.notice_unused(now, end);
         let Some((_, told)) = self.awaited.filter(|(edge, _)| end.after(*edge)) else { return Arrival::New };
@@ -155,10 +166,31 @@ impl Source {
         }
     }
 
-    /// Handles an ACK that passes to the sender.
+    /// Handles an ACK that passes to the sender, and takes a sample of the sender's round-trip time.
     pub(super) fn on_passed(&mut self, now: Time, ack: Seq) {
         self.hear(now);
         self.acks.push_back((now, ack));
+        let mut sample = None;
+        while let Some((_, came)) = self.arrivals.front().filter(|(end, _)| end.at_or_before(ack)) {
+            sample = sample.or(Some(*came));
+            self.arrivals.pop_front();
+        }
+        let Some(came) = sample else { return };
+        let rtt = (now.since(came) + self.wired()).as_secs_f64();
+        if self.srtt == 0.0 {
+            (self.srtt, self.rttvar) = (rtt, rtt / 2.0);
+        } else {
+            self.rttvar += ((rtt - self.srtt).abs() - self.rttvar) / 4.0;
+            self.srtt += (rtt - self.srtt) / 8.0;
+        }
+    }
+
+    /// Seconds from an ACK to the sender's next timeout: the earlier of the RACK-TLP probe timeout and the RTO. The
+    /// value is `None` before the first RTT sample.
+    pub(super) fn timeout(&self) -> Option<f64> {
+        let rto = self.srtt + (4.0 * self.rttvar).max(LEAST_TIMEOUT);
+        let probe = (2.0 * self.srtt).max(LEAST_TIMEOUT);
+        (self.srtt > 0.0).then(|| rto.min(probe))
     }
 
     /// Marks ACKs sent at least one wired RTT ago as received by the sender.
@@ -332,5 +364,24 @@ mod tests {
         source.on_data(at(40), Seq(9000));
         // 500 bytes beyond 8500: an eighth of the way.
         assert_eq!(source.used(), Some(8000.0 - 7500.0 / 8.0));
+    }
+
+    #[test]
+    fn the_timer_is_that_of_rfc_6298_or_the_probe() {
+        let mut source = Source::default();
+        assert_eq!(source.timeout(), None);
+        source.on_syn(at(0));
+        let mut source = Source::answering(at(100), &source);
+        source.on_data(at(100), Seq(1000));
+        source.on_passed(at(400), Seq(1000));
+        // 300 ms plus 100 wired: RTO is 0.4 + 4 * 0.2, the probe timeout twice 0.4.
+        assert_eq!(source.timeout(), Some(0.8));
+        // With samples of 100 ms RTO converges to 0.1 + 0.2, the probe timeout to twice 0.1, but at least 0.2.
+        for number in 2..400 {
+            source.on_data(at(1000 + number), Seq(1000 * number as u32));
+            source.on_passed(at(1000 + number), Seq(1000 * number as u32));
+        }
+        let timeout = source.timeout().unwrap();
+        assert!((timeout - 0.2).abs() < 1e-3, "{timeout}");
     }
 }

@@ -1,4 +1,4 @@
-//! One flow under the forecast regulator: its right edge, its held ACKs, and its window updates.
+//! One flow under the forecast regulator: its right edge, the ACKs held for outages, and its window updates.
 
 mod budget;
 pub(super) mod turns;
@@ -24,6 +24,10 @@ use crate::{Output, Verdict};
 
 /// Maximum number of held ACKs. The limit on held ACKs bounds memory if a receiver acknowledges byte by byte.
 const MOST_HELD: usize = 4096;
+/// Share of the sender's retransmission timeout after which an ACK is released.
+const LIFELINE: f64 = 0.7;
+/// Minimum interval between releases of held ACKs, seconds.
+const LEAST_LIFELINE: f64 = 0.02;
 /// Number of unused packets above which a sender is not window-limited, if more than a quarter of its window is also
 /// unused.
 const UNUSED: u32 = 3;
@@ -54,6 +58,8 @@ pub(super) struct Flow {
     held: VecDeque<Segment>,
     /// Last ACK sent to the sender, as the mobile wrote it.
     passed: Option<Segment>,
+    /// Time at which an advancing ACK was last sent to the sender.
+    advanced: Time,
     /// Highest ACK number of the mobile.
     newest: Option<Seq>,
     /// The flow's share of the link.
@@ -87,6 +93,7 @@ impl Flow {
             repair: Repair::default(),
             held: VecDeque::new(),
             passed: None,
+            advanced: Time::ZERO,
             newest: None,
             share: Share::default(),
             updates: Updates::default(),
@@ -359,6 +366,7 @@ impl Flow {
             self.updates.on_passed(ack.header.into(), shared.config.updates);
         }
         if last.is_none_or(|last| ack.ack.after(last.ack)) {
+            self.advanced = now;
             self.share.on_ack(now);
             self.source.on_passed(now, ack.ack);
         }
@@ -405,6 +413,31 @@ impl Flow {
     fn note_untold(&mut self, short: u32, budget: Option<u32>) {
         let short = budget.map_or(0.0, |budget| f64::from(short).min(f64::from(budget) - self.untold));
         self.untold += (short - self.untold) / UNTOLD;
+    }
+
+    /// Time at which the next held ACK must be released, before the sender times out. A flow that waits for its turn
+    /// has no deadline.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        if self.held.is_empty() || self.takes_turns {
+            return None;
+        }
+        let after = LIFELINE * self.source.timeout()?;
+        Some(self.advanced + Span::from_secs_f64(after.max(LEAST_LIFELINE)))
+    }
+
+    /// Releases an ACK for one packet from the held ACKs, which restarts the sender's timer.
+    pub(super) fn spend(&mut self, now: Time, shared: &mut Shared) {
+        let (Some(head), Some(last)) = (self.held.front(), self.passed) else { return };
+        let next = last.ack + self.advertiser.accounts.payload();
+        let look = self.look(now, shared);
+        if head.ack.after(next) {
+            let mut part = head.made();
+            part.ack = next;
+            self.pass(now, part, AckKind::Advance, &look, shared);
+        } else {
+            self.pass_head(now, &look, shared);
+        }
+        self.advanced = now;
     }
 
     /// Called when the link is idle: releases all held ACKs, unless the flow takes turns.

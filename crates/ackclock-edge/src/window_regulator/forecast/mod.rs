@@ -27,10 +27,11 @@
 //! link. The regulator discards spurious retransmissions, because their data is acknowledged anyway.
 //!
 //! The ACKs of a few packets are held. As soon as packets leave the queue, the held ACKs deliver a higher right edge to
-//! the sender. If no ACK is held, a copy of the last ACK advertises the right edge. The fewer copies are allowed, the
-//! larger the lag of the right edge must be before a copy is sent. No ACK is held for a sender that is limited by its
-//! own window or pacing, or that recovers from a loss. The held ACKs are limited to the room in the buffer beyond the
-//! budget. A sender that paces (`pace.rs`) gets a larger budget.
+//! the sender. In an outage, held ACKs are released packet by packet, each before the sender times out. If no ACK is
+//! held, a copy of the last ACK advertises the right edge. The fewer copies are allowed, the larger the lag of the
+//! right edge must be before a copy is sent. No ACK is held for a sender that is limited by its own window or pacing,
+//! or that recovers from a loss. The held ACKs are limited to the room in the buffer beyond the budget. A sender that
+//! paces (`pace.rs`) gets a larger budget.
 //!
 //! If two packets of each flow exceed the budget, as with many flows, the flows take turns (`flow/turns.rs`). The ACKs
 //! of a flow are held until the queue is at most the share of one flow, and then release two packets. The first packets
@@ -48,10 +49,10 @@
 //! The forecast regulator has no source to differ from.
 //!
 //! ## Validation
-//! Unit tests check rate, gain, shares, pacing, release and wired RTT by hand (`link_state.rs`, `past.rs`, `shares.rs`,
-//! `flow/turns.rs`, `pace.rs`, `released.rs` and `source.rs`). Further tests check sequences of segments (`tests.rs`)
-//! and the right edge under random traffic (`tests/windows.rs`). Simulations check complete systems over synthetic
-//! recordings, cells and radio link control (`crates/ackclock-scenario/tests/forecast.rs`).
+//! Unit tests check rate, gain, shares, pacing, release, wired RTT and timer by hand (`link_state.rs`, `past.rs`,
+//! `shares.rs`, `flow/turns.rs`, `pace.rs`, `released.rs` and `source.rs`). Further tests check sequences of segments
+//! (`tests.rs`) and the right edge under random traffic (`tests/windows.rs`). Simulations check complete systems over
+//! synthetic recordings, cells and radio link control (`crates/ackclock-scenario/tests/forecast.rs`).
 
 mod air;
 mod flow;
@@ -67,7 +68,7 @@ mod usual_rate;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use ackclock_core::{ConfigError, FlowId, Segment, Span, Time, Unused};
+use ackclock_core::{ConfigError, FlowId, Segment, Span, Time, Unused, Wakes};
 use ackclock_link::{Cause, Left, LinkView, Observation, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -101,8 +102,8 @@ pub(crate) struct Config {
     pub(crate) packets: u32,
     /// Learning rate of the gain, per second of idle time. 0 keeps the gain at 1.75.
     pub(crate) learning: f64,
-    /// Number of packets whose ACKs are held. Held ACKs advertise right edges as soon as packets leave the queue. 0
-    /// holds no ACKs, which lowers the RTT and disables turns.
+    /// Number of packets whose ACKs are held. Held ACKs advertise right edges and prevent timeouts in outages. 0 holds
+    /// no ACKs, which lowers the RTT and disables turns.
     pub(crate) reserve: u32,
     /// Bytes of window updates, as a share of the bytes of ACKs. 0 disables window updates.
     pub(crate) updates: f64,
@@ -257,6 +258,8 @@ struct Forecast {
     latest: Option<(FlowId, usize)>,
     flows: Vec<Option<Flow>>,
     free: Vec<usize>,
+    /// Times at which flows must next release an ACK, by slot.
+    timers: Wakes,
     held: usize,
     /// Slot of the flow that the next observation looks at, for data that is never acknowledged.
     looked_at: usize,
@@ -284,6 +287,7 @@ impl Forecast {
             latest: None,
             flows: Vec::new(),
             free: Vec::new(),
+            timers: Wakes::default(),
             held: 0,
             looked_at: 0,
         }
@@ -305,7 +309,7 @@ impl Forecast {
     fn admit(&mut self, flow: FlowId) -> usize {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.flows.push(None);
-            self.flows.len() - 1
+            self.timers.add()
         });
         self.flows[slot] = Some(Flow::new(&self.shared.config, slot));
         self.slots.insert(flow, slot);
@@ -325,6 +329,10 @@ impl Forecast {
         call(flow, &mut self.shared);
         self.shared.note(now, flow);
         self.held = self.held + flow.held() - held;
+        let deadline = flow.deadline();
+        if self.timers.deadline(slot) != deadline {
+            self.timers.set(slot, deadline);
+        }
     }
 
     /// Releases held ACKs of a flow. If the link is idle, held ACKs of all flows are released, because no later event
@@ -448,6 +456,9 @@ impl Regulator for Forecast {
     }
 
     fn handle_timeout(&mut self, now: Time, _: LinkView) {
+        while let Some((_, slot)) = self.timers.first().filter(|(due, _)| *due <= now) {
+            self.tell_at(now, slot, |flow, shared| flow.spend(now, shared));
+        }
         self.shared.turns.coming(now);
         self.take_turns(now);
     }
@@ -457,7 +468,7 @@ impl Regulator for Forecast {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.shared.turns.due()
+        self.timers.first().map(|(due, _)| due).into_iter().chain(self.shared.turns.due()).min()
     }
 
     fn close(&mut self, now: Time, flow: FlowId) {

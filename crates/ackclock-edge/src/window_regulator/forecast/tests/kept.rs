@@ -1,4 +1,4 @@
-//! Held ACKs: those that advertise a right edge, and cases without any.
+//! Held ACKs: those that advertise a right edge, those released in an outage, and cases without any.
 
 use super::*;
 
@@ -69,6 +69,23 @@ fn no_more_is_kept_than_the_buffer_has_room_for_beside_the_budget() {
     assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 1));
     bench.ack(acked + 5);
     assert_eq!(bench.sent().first().map(|(ack, _)| *ack), Some(acked + 1));
+}
+
+#[test]
+fn in_an_outage_what_is_kept_goes_a_packet_at_a_time() {
+    let (mut bench, acked, _) = ruled();
+    (0..3).for_each(|_| bench.depart());
+    bench.ack(acked + 3);
+    assert_eq!(bench.sent(), NOTHING);
+    let mut gone = Vec::new();
+    while let Some(due) = bench.regulator.poll_timeout() {
+        assert!(due > bench.now);
+        bench.now = due;
+        bench.expire();
+        gone.extend(bench.sent().into_iter().map(|(ack, _)| ack - acked));
+    }
+    // One ACK for three packets is split.
+    assert_eq!(gone, [1, 2, 3]);
 }
 
 #[test]
