@@ -18,7 +18,7 @@ from pathlib import Path
 
 from drawn import Draw
 
-DESIGN, FINAL = "wide design", "first wide final, November 2026"
+DESIGN, FINAL = "wide design", "second wide final, November 2026"
 SETS = {"design": DESIGN, "final": FINAL}
 
 SENDERS = ("reno", "newreno", "sack", "sack1", "eifel", "westwood", "westwood-plus", "cubic", "bbr")
