@@ -158,6 +158,12 @@ pub trait CongestionControl: Send {
     /// Controllers with their own model may ignore the call.
     fn adopt(&mut self, _window: u32, _ssthresh: u32) {}
 
+    /// Sets the window to `window` bytes, because everything sent within three probe timeouts was lost (RFC 9002 section
+    /// 7.6). Follows the [reduction](Self::on_congestion) for the losses.
+    fn on_persistent_congestion(&mut self, window: u32) {
+        self.adopt(window, self.ssthresh());
+    }
+
     /// Sets the window from outside, or releases it. Has no effect unless the window can be [steered](held::Held).
     fn steer(&mut self, _setting: &Setting) {}
 

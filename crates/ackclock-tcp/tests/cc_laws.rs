@@ -263,6 +263,8 @@ proptest! {
             };
             cc.on_congestion(&event);
             prop_assert!(cc.window() <= before, "{}: `on_congestion` raises the window to {} from {}", name, cc.window(), before);
+            cc.on_persistent_congestion(2 * mss);
+            prop_assert!(cc.window() == 2 * mss, "{}: persistent congestion leaves a window of {}", name, cc.window());
         }
     }
 }

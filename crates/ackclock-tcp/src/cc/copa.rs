@@ -315,6 +315,10 @@ impl CongestionControl for Copa {
         }
     }
 
+    fn on_persistent_congestion(&mut self, window: u32) {
+        (self.cwnd, self.slow_start) = (window.into(), true);
+    }
+
     fn window(&self) -> u32 {
         // The `as` conversion saturates.
         self.cwnd.max(self.mss) as u32

@@ -117,6 +117,12 @@ impl CongestionControl for Held {
         }
     }
 
+    fn on_persistent_congestion(&mut self, window: u32) {
+        if self.hold.is_none() {
+            self.own.on_persistent_congestion(window);
+        }
+    }
+
     fn on_sent(&mut self, sent: &Departure) {
         if self.hold.is_none() {
             self.own.on_sent(sent);

@@ -98,7 +98,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.enter(now);
         self.stats.timeouts += 1;
         self.end_reduction();
-        self.cc.adopt(MINIMUM_WINDOW * u32::from(self.mss), self.cc.ssthresh());
+        self.cc.on_persistent_congestion(MINIMUM_WINDOW * u32::from(self.mss));
     }
 
     fn reduce_for_tail(&mut self, now: Time) {

@@ -373,6 +373,10 @@ impl CongestionControl for Bbr {
         }
     }
 
+    fn on_persistent_congestion(&mut self, window: u32) {
+        self.cwnd = window;
+    }
+
     fn window(&self) -> u32 {
         self.cwnd.max(self.mss)
     }

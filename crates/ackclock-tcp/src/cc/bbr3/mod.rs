@@ -449,6 +449,10 @@ impl CongestionControl for Bbr3 {
         self.flights.push(self.delivered, sent.in_flight);
     }
 
+    fn on_persistent_congestion(&mut self, window: u32) {
+        self.cwnd = window.into();
+    }
+
     fn window(&self) -> u32 {
         // The `as` conversion saturates.
         self.cwnd.max(self.mss) as u32
