@@ -69,7 +69,8 @@ pub struct SenderConfig {
     pub nacks: Switch,
     /// Probe timeouts of QUIC (RFC 9002) in place of retransmission timeouts and tail probes: a probe timeout sends one
     /// segment and reduces no window. The window falls to two packets if everything sent within three probe timeouts
-    /// was lost (persistent congestion), which counts as a timeout. This option needs the Linux stack and a sender with SACK.
+    /// was lost (persistent congestion), which counts as a timeout. This option needs the Linux stack and a sender with
+    /// SACK, and replaces the options `min`, `bounds`, `anchor` and `tick` of `rto`, which must have their defaults.
     pub probe_timeout: Switch,
     /// Open the connection with a handshake and wait for the peer's SYN; `off` starts with an established connection.
     pub handshake: Switch,
@@ -146,6 +147,27 @@ impl SenderConfig {
         match self.probe_timeout {
             Switch::Off => RttEstimator::new(self.rto),
             Switch::On => RttEstimator::for_probes(self.rto),
+        }
+    }
+
+    /// Checks the options that a probe timeout replaces.
+    ///
+    /// # Errors
+    /// Returns an error that names the key of a replaced option whose value is not its default.
+    pub(crate) fn check_probes(&self) -> Result<(), ConfigError> {
+        let (own, default) = (self.rto, self.stack.defaults().rto);
+        let replaced = [
+            ("min", own.min == default.min, format!("{}", default.min)),
+            ("bounds", own.bounds == default.bounds, "variation".to_owned()),
+            ("anchor", own.anchor == default.anchor, "ack".to_owned()),
+            ("tick", own.tick == default.tick, format!("{}", default.tick)),
+        ];
+        match replaced.into_iter().find(|&(_, is_default, _)| !is_default) {
+            Some((key, _, default)) => {
+                let message = format!("probe_timeout = \"on\" allows only the default, \"{default}\"");
+                Err(ConfigError::new(key, message).under("rto"))
+            }
+            None => Ok(()),
         }
     }
 }

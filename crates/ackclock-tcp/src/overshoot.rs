@@ -100,6 +100,7 @@ impl<R: Recovery> Path<R> {
             dsack: None,
             srtt: Some(ROUND_TRIP),
             rto: Span::from_secs(1),
+            base_rto: Span::from_secs(1),
             min_rtt: Some(ROUND_TRIP),
             acked,
             sacked,

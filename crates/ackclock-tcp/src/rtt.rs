@@ -185,11 +185,19 @@ impl RttEstimator {
         self.rto
     }
 
-    /// Expiry time of the retransmission timer if an acknowledgement of new data restarts it at `now`. `oldest` returns
-    /// the transmission time of the oldest segment in flight.
+    /// Current retransmission timeout without backoff.
     #[inline]
-    pub fn expiry(&self, now: Time, oldest: impl FnOnce() -> Option<Time>) -> Time {
+    pub fn base_rto(&self) -> Span {
+        if self.backoff == 0 { self.rto } else { self.base().min(self.config.max) }
+    }
+
+    /// Expiry time of the retransmission timer if an acknowledgement of new data restarts it at `now`. `last` is the time
+    /// of the last transmission, from which a probe timeout counts (RFC 9002 section 6.2.1). `oldest` returns the
+    /// transmission time of the oldest segment in flight.
+    #[inline]
+    pub fn expiry(&self, now: Time, last: Time, oldest: impl FnOnce() -> Option<Time>) -> Time {
         match self.anchor {
+            _ if self.probes == Switch::On => (last + self.rto).max(now),
             Anchor::Ack => now + self.rto,
             Anchor::Segment => (oldest().unwrap_or(now) + self.rto).max(now),
         }
@@ -370,6 +378,11 @@ impl RttEstimator {
     }
 
     fn update_rto(&mut self) {
+        self.rto = (self.base() * (1 << self.backoff)).min(self.config.max);
+    }
+
+    /// The timeout with its lower limit, before backoff.
+    fn base(&self) -> Span {
         let base = match self.estimate {
             None => self.config.initial,
             Some(Estimate::Exact(RoundTrip { mean, deviation })) => {
@@ -380,8 +393,7 @@ impl RttEstimator {
             Some(Estimate::Coarse { s, v }) => self.config.tick * (((v << 3) + s) >> 3) as u64,
         };
         // Before the first sample the initial timeout applies, even if it is below the lower limit.
-        let base = if self.estimate.is_some() { base.max(self.config.min) } else { base };
-        self.rto = (base * (1 << self.backoff)).min(self.config.max);
+        if self.estimate.is_some() { base.max(self.config.min) } else { base }
     }
 }
 
@@ -504,7 +516,8 @@ mod tests {
         let expiry = |anchor, sent: Option<u64>| {
             let rtt = RttEstimator::new(RtoConfig { anchor, ..RtoConfig::default() });
             // Before the first sample the timeout is 1 s.
-            rtt.expiry(Time::ZERO + MS(5000), || sent.map(|ms| Time::ZERO + MS(ms))).as_nanos() / 1_000_000
+            rtt.expiry(Time::ZERO + MS(5000), Time::ZERO, || sent.map(|ms| Time::ZERO + MS(ms))).as_nanos()
+                / 1_000_000
         };
         assert_eq!(expiry(Anchor::Ack, Some(4700)), 6000);
         assert_eq!(

@@ -309,7 +309,10 @@ impl<P: SenderParts> Config for Row<P> {
                 return Err(ConfigError::new(key, message));
             }
         }
-        Ok(())
+        match self.config.probe_timeout {
+            Switch::On => self.config.check_probes(),
+            Switch::Off => Ok(()),
+        }
     }
 }
 

@@ -107,11 +107,14 @@ fn three_sacked_segments_make_what_was_sent_before_them_lost() {
     assert_eq!((script.cwnd(), script.sender.phase()), (5, Phase::FastRecovery));
 }
 
+fn probing_options(kind: &str) -> Value {
+    json!({ "kind": kind, "stack": "linux", "timestamps": "off", "probe_timeout": "on" })
+}
+
 /// A sender with the probe timeouts of QUIC. Segments 2 to 13 are lost: 0 and 1 are acknowledged after 100 ms, so the
 /// probe timeout is 100 + 4 · 50 + 25 = 325 ms, and doubles.
 fn probing() -> Script {
-    let options = json!({ "kind": "cubic", "stack": "linux", "timestamps": "off", "probe_timeout": "on" });
-    let mut script = Script::of(&options, 10, Supply::Endless);
+    let mut script = Script::of(&probing_options("cubic"), 10, Supply::Endless);
     assert_eq!(script.ack(100, 2, &[]), [10, 11, 12, 13]);
     assert_eq!(script.timeout(), (425, vec![14]));
     assert_eq!(script.timeout(), (1075, vec![15]));
@@ -146,6 +149,86 @@ fn an_arrival_between_the_losses_is_no_persistent_congestion() {
     assert_eq!(script.timeout(), (2375, vec![16]));
     script.ack(2475, 2, &[(14, 15), (16, 17)]);
     assert_eq!((script.cwnd(), script.sender.stats().timeouts), (8, 0));
+}
+
+/// 2 and 3 are acknowledged at 300 ms, and no data is left: the probe timeout counts from 100 ms, when 10 and 11 were sent.
+#[test]
+fn a_probe_timeout_counts_from_the_last_transmission() {
+    let mut script = Script::of(&probing_options("cubic"), 10, Supply::Open(12_000));
+    assert_eq!(script.ack(100, 2, &[]), [10, 11]);
+    assert_eq!(script.ack(300, 4, &[]), NOTHING);
+    let srtt = 0.875 * 100.0 + 0.125 * 300.0;
+    let rttvar = 0.75 * 50.0 + 0.25 * 200.0;
+    assert_eq!(script.timeout(), ((100.0 + srtt + 4.0 * rttvar + 25.0) as u64, vec![11]));
+}
+
+/// An arrival above a gap ends the backoff and counts from the last transmission too.
+#[test]
+fn an_arrival_above_a_gap_sets_the_probe_timeout_again() {
+    let mut script = probing();
+    assert_eq!(script.timeout(), (2375, vec![16]));
+    script.ack(2400, 2, &[]);
+    assert_eq!(script.timeout(), (4975, vec![17]));
+}
+
+/// The answer to a repeated probe gives no sample and leaves the backoff at 32. The losses from 100 ms to 2375 ms are
+/// longer than three probe timeouts of 325 ms all the same.
+#[test]
+fn backoff_does_not_lengthen_persistent_congestion() {
+    let mut script = Script::of(&probing_options("cubic"), 10, Supply::Open(18_000));
+    assert_eq!(script.ack(100, 2, &[]), [10, 11, 12, 13]);
+    for due in [(425, 14), (1075, 15), (2375, 16), (4975, 17), (10_175, 17)] {
+        assert_eq!(script.timeout(), (due.0, vec![due.1]));
+    }
+    assert_eq!(script.ack(10_275, 2, &[(17, 18)]), [2, 3]);
+    assert_eq!((script.cwnd(), script.sender.stats().timeouts), (2, 1));
+}
+
+/// At the end of a file each probe sends the last segment again, and only its last transmission time is known: the losses
+/// were all sent at 100 ms, and span nothing.
+#[test]
+fn losses_at_the_end_of_a_file_do_not_span_the_probes() {
+    let mut script = Script::of(&probing_options("cubic"), 10, Supply::Open(14_000));
+    assert_eq!(script.ack(100, 2, &[]), [10, 11, 12, 13]);
+    for due in [425, 1075, 2375, 4975] {
+        assert_eq!(script.timeout(), (due, vec![13]));
+    }
+    assert_eq!(script.ack(5075, 2, &[(13, 14)]).first(), Some(&2));
+    assert_eq!((script.cwnd(), script.sender.stats().timeouts), (8, 0));
+}
+
+/// Whatever the congestion control: its window falls to two packets.
+#[test]
+fn persistent_congestion_reduces_the_window_of_every_control() {
+    for kind in ["sack", "westwood-plus", "cubic", "bbr", "bbr3", "copa", "dctcp", "prague", "abc"] {
+        let mut script = Script::of(&probing_options(kind), 10, Supply::Endless);
+        script.ack(100, 2, &[]);
+        let mut last = (0, 0);
+        while last.0 < 4000 {
+            let (due, sent) = script.timeout();
+            last = sent.last().map_or(last, |&segment| (due, segment));
+        }
+        script.ack(last.0 + 100, 2, &[(last.1, last.1 + 1)]);
+        assert_eq!((script.cwnd(), script.sender.stats().timeouts), (2, 1), "{kind}");
+    }
+}
+
+#[test]
+fn probe_timeouts_refuse_the_options_that_they_replace() {
+    for (key, value, default) in [
+        ("min", "300ms", "200ms"),
+        ("bounds", "timeout", "variation"),
+        ("anchor", "segment", "ack"),
+        ("tick", "100ms", "0ms"),
+    ] {
+        let mut table = probing_options("cubic");
+        table["rto"] = json!({ key: value });
+        let error = SENDERS.resolve(&table).unwrap_err().to_string();
+        let allowed = format!("rto.{key}: probe_timeout = \"on\" allows only the default, \"{default}\"");
+        assert_eq!(error, allowed);
+        table["rto"] = json!({ key: default, "max": "10s", "initial": "333ms", "granularity": "2ms" });
+        assert!(SENDERS.resolve(&table).is_ok(), "{key}");
+    }
 }
 
 #[test]

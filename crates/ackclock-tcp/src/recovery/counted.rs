@@ -325,6 +325,7 @@ mod tests {
             dsack: None,
             srtt: None,
             rto: ackclock_core::Span::from_secs(1),
+            base_rto: ackclock_core::Span::from_secs(1),
             min_rtt: None,
             acked,
             sacked: 0,

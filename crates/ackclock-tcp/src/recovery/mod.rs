@@ -175,6 +175,8 @@ pub struct AckFacts {
     pub srtt: Option<Span>,
     /// Current retransmission timeout.
     pub rto: Span,
+    /// Retransmission timeout without backoff.
+    pub base_rto: Span,
     /// Smallest round-trip time of the connection.
     pub min_rtt: Option<Span>,
     /// Bytes by which the acknowledgement advanced the left edge.

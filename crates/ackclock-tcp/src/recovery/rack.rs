@@ -30,6 +30,11 @@
 //! - With `probe_timeout`, losses are detected by RACK, not by RFC 9002 section 6.1, and a probe is one segment, not up to
 //!   two. The delay that an acknowledgement reports is not subtracted from its round-trip time. The smallest round-trip
 //!   time is kept after persistent congestion.
+//! - With `probe_timeout`, the backoff ends with the next round-trip time sample, which an acknowledgement of a
+//!   retransmission does not give without timestamps. In RFC 9002 it ends with each acknowledgement of new data.
+//! - With `probe_timeout`, only the last transmission time of a segment is known. Where no new data is left, each probe
+//!   sends the last segment again, so losses at the end of a file do not span the probes, and persistent congestion is
+//!   hardly ever found there. A probe of QUIC is a packet of its own, whose loss counts.
 //!
 //! ## Validation
 //! `tests/linux.rs` checks exchanges of segments. `make agree` compares the sender with the kernel's sender in many
@@ -334,7 +339,7 @@ impl Rack {
             self.rtt = ack.now.since(last.sent_at);
         }
         self.arrived = self.latest.map_or(Time::NEVER, |latest| latest.sent_at);
-        self.pto = ack.rto;
+        self.pto = ack.base_rto;
         self.latest = Some(Latest::later_of(self.latest, latest));
         true
     }

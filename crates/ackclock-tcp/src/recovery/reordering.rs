@@ -91,6 +91,7 @@ mod tests {
             dsack: dsack.then_some(SackBlock { left: Seq(0), right: Seq(10) }),
             srtt: None,
             rto: Span::from_secs(1),
+            base_rto: Span::from_secs(1),
             min_rtt: None,
             acked: 0,
             sacked: 0,

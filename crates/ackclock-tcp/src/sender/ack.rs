@@ -156,13 +156,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let facts = self.facts(now, outcome, false);
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if !matches!(verdict, Verdict::Partial(Timer::Keep)) {
-            // The retransmission timer restarts (RFC 6298 (5.3)). After a go-back-N nothing is in flight until data is
-            // retransmitted.
-            self.timer = self.rtt.expiry(now, || {
-                let sent = self.board.sent();
-                let oldest = sent.front().filter(|_| self.board.next() > sent.first());
-                oldest.map(|record| record.sent_at)
-            });
+            self.restart_timer(now);
         }
         if matches!(verdict, Verdict::Spurious) {
             // The restored window already includes the growth for this acknowledgement.
@@ -180,6 +174,17 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.reduction.is_some() {
             self.spread_reduction(outcome, self.board.losses() == outcome.losses);
         }
+    }
+
+    /// Restarts the retransmission timer (RFC 6298 (5.3)). After a go-back-N nothing is in flight until data is
+    /// retransmitted.
+    #[inline(always)]
+    fn restart_timer(&mut self, now: Time) {
+        self.timer = self.rtt.expiry(now, self.past.sent_at, || {
+            let sent = self.board.sent();
+            let oldest = sent.front().filter(|_| self.board.next() > sent.first());
+            oldest.map(|record| record.sent_at)
+        });
     }
 
     /// Applies the recovery's verdict on an acknowledgement that advances the left edge.
@@ -222,6 +227,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if let Some(rtt) = outcome.rtt {
             self.take_rtt(rtt);
             self.restart_behind_head(now, rtt);
+        }
+        if outcome.sacked > 0 && self.config.probe_timeout == Switch::On {
+            // Each arrival sets the probe timeout again (RFC 9002 section A.7).
+            self.restart_timer(now);
         }
         let facts = self.facts(now, outcome, duplicate);
         let verdict = self.recovery.on_duplicate(&facts, &mut self.board);
@@ -384,6 +393,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             dsack: outcome.dsack,
             srtt: self.rtt.srtt(),
             rto: self.rtt.rto(),
+            base_rto: self.rtt.base_rto(),
             min_rtt: self.rtt.min_rtt(),
             acked: outcome.acked.bytes,
             sacked: outcome.sacked,
