@@ -8,6 +8,7 @@ import pytest
 import ackclock
 from ackclock import plot
 from ackclock.axis import numbers
+from ackclock.plot.timeline import legend_on_top
 from ackclock.results import Results
 from conftest import run_object, swept_objects, web_object
 
@@ -170,6 +171,22 @@ def test_labels_have_commas_between_thousands_as_tables_have():
     assert {"1", "100", "10,000"} <= {*of[1]} or {"1", "1,000"} <= {*of[1]}
     assert "20,000" in [label.get_text() for label in figures[1].axes[0].get_yticklabels()]
     assert "1,000" in [label.get_text() for label in figures[2].axes[0].get_xticklabels()]
+
+
+def test_labels_of_categories_are_their_names():
+    with plot.panel("SNR (dB)", "share") as (figure, axes):
+        axes.bar(["5", "10", "20"], [2000.0, 3000.0, 5000.0])
+        figure.draw_without_rendering()
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["5", "10", "20"]
+    assert "5,000" in [label.get_text() for label in axes.get_yticklabels()]
+
+
+@pytest.mark.parametrize("width", [4.1, 8.4])
+def test_a_panel_without_labels_has_no_legend(width):
+    with plot.panel("time (s)", "rate") as (_, axes):
+        legend_on_top(axes, width)
+    assert axes.get_legend() is None
+    assert axes.get_title() == ""
 
 
 @pytest.mark.parametrize("width", [4.1, 8.4])

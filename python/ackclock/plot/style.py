@@ -48,6 +48,8 @@ class Picture(Figure):
         axes = super().add_subplot(*args, **how)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(Separated())
+            # Values with a formatter of their own, such as names and dates, replace only a default one.
+            axis.isDefault_majfmt = True
         return axes
 
     def _repr_svg_(self) -> str:

@@ -175,8 +175,10 @@ def _draw_windows(axes: Axes, series: Series, run: str, colour: str, width: floa
 
 
 def legend_on_top(axes: Axes, width: float) -> None:
-    """Draw the legend above a panel, in as many columns as fit."""
+    """Draw the legend above a panel, in as many columns as fit; none if no curve has a label."""
     labels = axes.get_legend_handles_labels()[1]
+    if not labels:
+        return
     columns = min(len(labels), 5 if width > NARROW else 2)
     rows = math.ceil(len(labels) / columns)
     legend = axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, fontsize=SMALL, borderpad=0)
