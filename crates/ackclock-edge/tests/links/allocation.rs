@@ -19,7 +19,7 @@ fn offer(link: &mut dyn Link, from: u32, rounds: u32) {
 
 #[test]
 fn no_packet_allocates_after_warm_up() {
-    // Links and queues know nothing of each other: three pairings of each are enough.
+    // Three pairings of each: all pairs took a minute.
     for turn in 0..3 {
         for (table, queue) in pairings(&every_link(), &every_queue(), turn) {
             let mut link = link(&table, &queue, Capacity::Packets(20), 1);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::common::{
     MadeUp, age_limit, aging_queues, every_queue, marked, micros, pairings, plan, queued_below, segment,
-    share_out, take_classes,
+    share_out, take_classes, turns,
 };
 
 /// Tables of every bearer of the registry; a bearer without tables here is tested with its defaults.
@@ -203,10 +203,15 @@ fn every_combination(capacity: Capacity, seed: u64, mut check: impl FnMut(&str, 
     }
 }
 
-/// Every bearer and every queue, in the pairs of a turn.
-fn combinations(capacity: Capacity, turn: u64, mut check: impl FnMut(&str, &dyn Fn() -> AnyBearer)) {
+/// Every bearer and every queue at least once, in the [`pairings`] of `turn`, with a name for messages.
+fn combinations(
+    capacity: Capacity,
+    seed: u64,
+    turn: usize,
+    mut check: impl FnMut(&str, &dyn Fn() -> AnyBearer),
+) {
     for (table, queue) in pairings(&every_bearer(), &every_queue(), turn) {
-        check(&format!("{table} behind {queue}"), &|| bearer(&table, &queue, capacity, turn));
+        check(&format!("{table} behind {queue}"), &|| bearer(&table, &queue, capacity, seed));
     }
 }
 
@@ -377,8 +382,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(48), ..ProptestConfig::default() })]
 
     #[test]
-    fn extra_polls_change_nothing(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, step in 50u64..5_000) {
-        combinations(capacity, seed, |name, build| {
+    fn extra_polls_change_nothing(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns(), step in 50u64..5_000) {
+        combinations(capacity, seed, turn, |name, build| {
             let step = Span::from_micros(step);
             let plain = drive(&mut build(), &arrivals, Departures::Watched, None);
             let polled = drive(&mut build(), &arrivals, Departures::Watched, Some(step));
@@ -391,8 +396,8 @@ proptest! {
     }
 
     #[test]
-    fn every_segment_ends_once_in_order_and_time_goes_on(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        combinations(capacity, seed, |name, build| {
+    fn every_segment_ends_once_in_order_and_time_goes_on(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns()) {
+        combinations(capacity, seed, turn, |name, build| {
             let seen = drive(&mut build(), &arrivals, Departures::Watched, None);
             let numbers: Vec<u32> = ends(&seen).iter().map(|outcome| outcome.number).collect();
             assert_eq!(numbers, (0..arrivals.len() as u32).collect::<Vec<_>>(), "{name}: `enqueue` takes what `peek_event` does not give once");
@@ -409,8 +414,8 @@ proptest! {
     }
 
     #[test]
-    fn a_packet_leaves_the_queue_at_the_age_limit(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        for (table, queue) in pairings(&with_a_queue().collect::<Vec<_>>(), &aging_queues(), seed) {
+    fn a_packet_leaves_the_queue_at_the_age_limit(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns()) {
+        for (table, queue) in pairings(&with_a_queue().collect::<Vec<_>>(), &aging_queues(), turn) {
             // The window of a UMTS receiver moves before its end reports a packet as lost.
             let late = classes(&table)[1] > 0 && rlc(&table).is_some_and(|rlc| rlc["pdu"] != "grant");
             let limit = age_limit(&queue).unwrap();
@@ -430,8 +435,8 @@ proptest! {
     }
 
     #[test]
-    fn deadlines_never_lie(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        combinations(capacity, seed, |name, build| {
+    fn deadlines_never_lie(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns()) {
+        combinations(capacity, seed, turn, |name, build| {
             let mut bearer = build();
             bearer.want_departures(Direction::Down, Departures::Watched);
             let (mut arrivals, mut reached) = (arrivals.iter().peekable(), Time::ZERO);
@@ -469,8 +474,8 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_events(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        combinations(capacity, seed, |name, build| {
+    fn the_same_seed_gives_the_same_events(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns()) {
+        combinations(capacity, seed, turn, |name, build| {
             let run = || drive(&mut build(), &arrivals, Departures::Watched, None);
             assert_eq!(run(), run(), "{name}: `build` gives bearers that differ");
         });

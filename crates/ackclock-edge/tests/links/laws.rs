@@ -3,7 +3,7 @@
 
 use crate::common::{
     Outcome, Polling, What, age_limit, aging_queues, drive, every_link, every_queue, link, marked, media,
-    micros, pairings, queued_below, segment,
+    micros, pairings, queued_below, segment, turns,
 };
 use ackclock_core::{Ecn, FlowId, Segment, Span, Time};
 use ackclock_link::{Capacity, Cause, Departures, Impairment, Link, LinkEvent, Repetitions};
@@ -49,10 +49,15 @@ fn every_combination(capacity: Capacity, seed: u64, mut check: impl FnMut(&str, 
     }
 }
 
-/// Every link and every queue, in the pairs of a turn.
-fn combinations(capacity: Capacity, turn: u64, mut check: impl FnMut(&str, &dyn Fn() -> Box<dyn Link>)) {
+/// Every link and every queue at least once, in the [`pairings`] of `turn`, with a name for messages.
+fn combinations(
+    capacity: Capacity,
+    seed: u64,
+    turn: usize,
+    mut check: impl FnMut(&str, &dyn Fn() -> Box<dyn Link>),
+) {
     for (table, queue) in pairings(&every_link(), &every_queue(), turn) {
-        check(&format!("{table} behind {queue}"), &|| link(&table, &queue, capacity, turn));
+        check(&format!("{table} behind {queue}"), &|| link(&table, &queue, capacity, seed));
     }
 }
 
@@ -135,9 +140,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(64), ..ProptestConfig::default() })]
 
     #[test]
-    fn extra_polls_change_nothing(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, step in 50u64..5_000) {
+    fn extra_polls_change_nothing(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns(), step in 50u64..5_000) {
         let extra = Polling::AlsoEvery(Span::from_micros(step));
-        combinations(capacity, seed, |name, build| {
+        combinations(capacity, seed, turn, |name, build| {
             for departures in [Departures::Watched, Departures::Unwatched] {
                 let plain = play(&mut *build(), &arrivals, departures, Polling::AsAsked);
                 let polled = play(&mut *build(), &arrivals, departures, extra);
@@ -150,8 +155,8 @@ proptest! {
     }
 
     #[test]
-    fn a_view_does_not_hang_on_when_the_link_was_asked(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, step in 50u64..5_000) {
-        combinations(capacity, seed, |name, build| {
+    fn a_view_does_not_hang_on_when_the_link_was_asked(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns(), step in 50u64..5_000) {
+        combinations(capacity, seed, turn, |name, build| {
             let (mut seldom, mut often) = (build(), build());
             let mut reached = Time::ZERO;
             for (at, segment) in &arrivals {
@@ -171,8 +176,8 @@ proptest! {
     }
 
     #[test]
-    fn watching_departures_changes_no_end(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        combinations(capacity, seed, |name, build| {
+    fn watching_departures_changes_no_end(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns()) {
+        combinations(capacity, seed, turn, |name, build| {
             let watched = play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
             let unwatched = play(&mut *build(), &arrivals, Departures::Unwatched, Polling::AsAsked);
             assert_eq!(ends(&watched), ends(&unwatched), "{name}: `want_departures` changes what happens");
@@ -180,8 +185,8 @@ proptest! {
     }
 
     #[test]
-    fn every_segment_ends_once_in_order_and_time_goes_on(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        combinations(capacity, seed, |name, build| {
+    fn every_segment_ends_once_in_order_and_time_goes_on(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns()) {
+        combinations(capacity, seed, turn, |name, build| {
             let seen = play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
             let numbers: Vec<u32> = ends(&seen).iter().map(|outcome| outcome.number).collect();
             let copies = seen.iter().filter(|outcome| outcome.what == What::Impaired(Impairment::Duplicated));
@@ -201,8 +206,8 @@ proptest! {
     }
 
     #[test]
-    fn a_packet_leaves_the_queue_at_the_age_limit(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        for (table, queue) in pairings(&every_link(), &aging_queues(), seed) {
+    fn a_packet_leaves_the_queue_at_the_age_limit(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns()) {
+        for (table, queue) in pairings(&every_link(), &aging_queues(), turn) {
             let limit = age_limit(&queue).unwrap();
             let (mut link, name) = (link(&table, &queue, capacity, seed), format!("{table} behind {queue}"));
             for Outcome { at, number, what, .. } in play(&mut *link, &arrivals, Departures::Watched, Polling::AsAsked) {
@@ -220,8 +225,8 @@ proptest! {
     }
 
     #[test]
-    fn deadlines_never_lie(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        combinations(capacity, seed, |name, build| {
+    fn deadlines_never_lie(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns()) {
+        combinations(capacity, seed, turn, |name, build| {
             for departures in [Departures::Watched, Departures::Unwatched] {
                 deadlines_are_honest(name, &mut *build(), &arrivals, departures);
             }
@@ -229,8 +234,8 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_events(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
-        combinations(capacity, seed, |name, build| {
+    fn the_same_seed_gives_the_same_events(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, turn in turns()) {
+        combinations(capacity, seed, turn, |name, build| {
             let run = || play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
             assert_eq!(run(), run(), "{name}: `build` gives links that differ");
         });

@@ -6,7 +6,7 @@ use ackclock_testkit::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::common::{every_link, every_queue, link, micros, pairings, segment, unlimited};
+use crate::common::{every_link, every_queue, link, micros, pairings, segment, turns, unlimited};
 
 /// Whether reports of a link are wanted.
 #[derive(Clone, Copy, PartialEq)]
@@ -111,8 +111,8 @@ proptest! {
     }
 
     #[test]
-    fn listening_changes_nothing_but_reports(arrivals in arrivals(), seed in 0u64..1000) {
-        for (table, queue) in pairings(&every_link(), &every_queue(), seed) {
+    fn listening_changes_nothing_but_reports(arrivals in arrivals(), seed in 0u64..1000, turn in turns()) {
+        for (table, queue) in pairings(&every_link(), &every_queue(), turn) {
             let told = |audience| {
                 let mut link = link(&table, &queue, Capacity::Packets(5), seed);
                 link.want_departures(Departures::Watched);

@@ -3,6 +3,7 @@
 // Each test binary uses a part of this.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ackclock_core::{
@@ -235,13 +236,19 @@ pub fn aging_queues() -> Vec<Value> {
     every_queue().into_iter().filter(|queue| age_limit(queue).is_some()).collect()
 }
 
-/// Every table and every queue at least once; `turn` shifts which queue goes with which table. All pairs in each case of a
-/// property would take minutes: over the cases, which draw their turn, every pair has its turn.
-pub fn pairings(tables: &[Value], queues: &[Value], turn: u64) -> impl Iterator<Item = (Value, Value)> {
-    let pair = move |at: usize| {
-        (tables[at % tables.len()].clone(), queues[(at + turn as usize) % queues.len()].clone())
-    };
+/// Pairs of a table and a queue, with every table and every queue at least once. `turn` is how many places the list of
+/// queues is shifted; the turns below the number of queues give all pairs. All pairs in each case of a property would
+/// take minutes, so properties draw `turn`: their cases try most pairs, and `make properties` tries all, because it has
+/// more cases (`ACKCLOCK_CASES_TIMES`).
+pub fn pairings(tables: &[Value], queues: &[Value], turn: usize) -> impl Iterator<Item = (Value, Value)> {
+    let pair =
+        move |at: usize| (tables[at % tables.len()].clone(), queues[(at + turn) % queues.len()].clone());
     (0..tables.len().max(queues.len())).map(pair)
+}
+
+/// Values of `turn` in [`pairings`]: more than there are queues.
+pub fn turns() -> Range<usize> {
+    0..1000
 }
 
 fn with_kinds<'a>(names: impl Iterator<Item = &'a str>, tables: impl Fn(&str) -> Vec<Value>) -> Vec<Value> {
