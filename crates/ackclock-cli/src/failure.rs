@@ -28,12 +28,21 @@ impl Failure {
         let toml = path.with_added_extension("toml");
         let hint = match error.kind() {
             ErrorKind::NotFound if toml.is_file() => format!("; did you mean {}?", toml.display()),
-            ErrorKind::NotFound if path.to_str().is_some_and(|text| text.parse::<Rate>().is_ok()) => {
-                format!("; a rate is a key of a scenario: edge.down.rate = \"{}\"", path.display())
-            }
             _ => String::new(),
         };
         Self::Input(format!("{}: cannot be read: {error}{hint}", path.display()))
+    }
+
+    /// Error for a scenario or recording that cannot be read, in whose place a rate may have been given.
+    pub(crate) fn reading_network(path: &Path, error: &io::Error) -> Self {
+        let is_rate = path.to_str().is_some_and(|text| text.parse::<Rate>().is_ok());
+        match Self::reading(path, error) {
+            Self::Input(message) if is_rate && error.kind() == ErrorKind::NotFound => Self::Input(format!(
+                "{message}; a rate is a key of a scenario: edge.down.rate = \"{}\"",
+                path.display()
+            )),
+            other => other,
+        }
     }
 
     /// Error for a file or stream that cannot be written: invalid input if the path does not exist, otherwise a failure

@@ -97,7 +97,7 @@ impl ScenarioFile {
         repetition: &Repetition,
         axes: &[Axis],
     ) -> Result<(Scenario, Vec<Point>, DiskFiles), Failure> {
-        let text = read_text(&self.file, "scenario")?;
+        let text = read_text(&self.file, SCENARIO)?;
         let varied: Vec<_> = axes.iter().map(Axis::key).collect();
         let sets: Vec<String> = self.set.iter().cloned().chain(repetition.as_sets()).collect();
         let scenario =
@@ -258,7 +258,8 @@ pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
     }
     let mut read = Ok(Vec::new());
     patiently(path, &mut || read = read_at_most(path, MAX_TEXT + 1));
-    let bytes = read.map_err(|error| Failure::reading(path, &error))?;
+    let failure = if what == SCENARIO { Failure::reading_network } else { Failure::reading };
+    let bytes = read.map_err(|error| failure(path, &error))?;
     if bytes.len() as u64 > MAX_TEXT {
         return Err(Failure::Input(format!(
             "{}: longer than {MAX_TEXT} bytes: not a {what}",
@@ -272,6 +273,8 @@ pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
 }
 
 const MAX_TEXT: u64 = 4 << 20;
+/// What error messages call a scenario file.
+pub(crate) const SCENARIO: &str = "scenario";
 
 fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

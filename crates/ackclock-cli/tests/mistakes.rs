@@ -178,7 +178,17 @@ const SCENARIOS: &[Row] = &[
     (
         &["run", "one.toml", "--set", "edge.target=5ms"],
         2,
-        "it is an option of the queue: queue = { kind = \"codel\", target = ... }, or --set edge.queue.target=VALUE",
+        "it is an option of the queue: queue = { kind = \"codel\", target = ... }, or --set 'edge.queue={ kind = \"codel\", target = ... }'",
+    ),
+    (
+        &["run", "one.toml", "--set", "edge.queue=pie", "--set", "edge.target=5ms"],
+        2,
+        "queue = { kind = \"pie\", target = ... }, or --set edge.queue.target=VALUE",
+    ),
+    (
+        &["run", "one.toml", "--set", "flow.copa=1"],
+        2,
+        "sender = { kind = \"copa\", copa = ... }, or --set 'flow.sender={ kind = \"copa\", copa = ... }'",
     ),
     (&["run", "mss.toml"], 2, "it is called `packet`"),
     (&["run", "limit.toml"], 2, "the size of the queue is called `buffer`: buffer = \"100p\""),
@@ -364,6 +374,34 @@ fn every_mistake_is_answered_in_one_line_that_teaches() {
         assert!(ended.err.contains(part), "{arguments:?} says {}not {part}", ended.err);
         assert_eq!(ended.err.lines().count(), 1, "{arguments:?}: {}", ended.err);
         assert!(ended.err.starts_with("ackclock: ") && !ended.err.contains("tip:"), "{}", ended.err);
+    }
+}
+
+#[test]
+fn a_rate_is_a_key_only_where_a_scenario_or_recording_is_read() {
+    let folder = folder();
+    for (arguments, is_read) in [
+        (&["check", "8mbit"][..], true),
+        (&["trace", "info", "8mbit"], true),
+        (&["proxy", "8mbit"], false),
+        (&["run", "--from", "8mbit#1"], false),
+    ] {
+        let ended = folder.run(arguments);
+        assert_eq!(ended.status, 2, "{arguments:?}: {}", ended.err);
+        assert_eq!(ended.err.contains("a rate is a key"), is_read, "{arguments:?}: {}", ended.err);
+    }
+}
+
+#[test]
+fn an_option_is_accepted_where_the_message_puts_it() {
+    let folder = folder();
+    for set in [
+        r#"edge.queue={ kind = "codel", target = "5ms" }"#,
+        r#"flow.sender={ kind = "copa", copa = { delta = 0.4 } }"#,
+        "flow.sender.ecn=on",
+    ] {
+        let ended = folder.run(&["check", "one.toml", "--set", set]);
+        assert_eq!(ended.status, 0, "{set}: {}", ended.err);
     }
 }
 

@@ -65,7 +65,7 @@ fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
     })
 }
 
-/// Returns head and path of the table that has a key which stands outside all tables.
+/// Returns head and path of the table that has a key that is outside all tables.
 fn table_with(key: &str) -> Option<(&'static str, &'static str)> {
     let tables = serde_json::to_value(Tables::default()).ok()?;
     let places = [
@@ -76,28 +76,41 @@ fn table_with(key: &str) -> Option<(&'static str, &'static str)> {
     places.into_iter().find(|(_, table)| table.get(key).is_some()).map(|(named, _)| named)
 }
 
-/// Returns how to write an option of a flow's sender, or of the queue of the edge, that stands beside its component.
+/// Returns how to write an option of a flow's sender, or of the queue of the edge, that was written as a key of the flow
+/// or the edge.
 fn of_component(tree: &Tree, key: &str, name: &str) -> Option<String> {
-    let has = |schema: Value| schema["properties"].get(name).is_some();
     let (parent, _) = key.rsplit_once('.')?;
     let tables: Vec<&str> = parent.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
-    let (component, known) = match tables[..] {
-        ["flow"] => ("sender", named_with(&SENDERS, has)),
-        ["edge"] => ("queue", named_with(&QUEUES, has)),
+    let defaults = serde_json::to_value(Tables::default()).ok()?;
+    let (component, default) = match tables[..] {
+        ["flow"] => ("sender", &defaults["flow"][0]["sender"]),
+        ["edge"] => ("queue", &defaults["edge"]["queue"]),
         _ => return None,
     };
-    let present = tree.at(&format!("{parent}.{component}")).map(|component| name_of(&component.value()));
-    let kind = known.iter().find(|kind| present.as_deref() == Some(**kind)).or(known.first())?;
-    Some(format!(
-        "it is an option of the {component}: {component} = {{ kind = \"{kind}\", {name} = ... }}, or --set \
-         {}.{component}.{name}=VALUE",
-        tables.concat()
-    ))
+    let known = if component == "sender" { senders_using(name) } else { named_with(&QUEUES, name) };
+    let present = tree.at(&format!("{parent}.{component}")).map_or_else(|| default.clone(), Tree::value);
+    let present = known.iter().find(|kind| **kind == name_of(&present));
+    let kind = present.or(known.first())?;
+    let (path, written) =
+        (format!("{}.{component}", tables.concat()), format!("{{ kind = \"{kind}\", {name} = ... }}"));
+    let set = match present {
+        Some(_) => format!("{path}.{name}=VALUE"),
+        None => format!("'{path}={written}'"),
+    };
+    Some(format!("it is an option of the {component}: {component} = {written}, or --set {set}"))
 }
 
-/// Names of the components in a registry whose schema `has` a property.
-fn named_with<C: ?Sized>(registry: &Registry<C>, has: impl Fn(Value) -> bool) -> Vec<&'static str> {
+/// Names of the components in a registry that have an option.
+fn named_with<C: ?Sized>(registry: &Registry<C>, option: &str) -> Vec<&'static str> {
+    let has = |schema: Value| schema["properties"].get(option).is_some();
     registry.rows().into_iter().filter(|entry| has((entry.schema)())).map(|entry| entry.name).collect()
+}
+
+/// Names of the senders on which an option has an effect. The schema of every sender has all options.
+fn senders_using(option: &str) -> Vec<&'static str> {
+    let uses =
+        |kind: &str| SENDERS.resolve(&kind.into()).is_ok_and(|row| !row.idle_options().contains(&option));
+    named_with(&SENDERS, option).into_iter().filter(|kind| uses(kind)).collect()
 }
 
 /// Returns where a key of another tool is in ours. Tables of the scenario have too many keys to list.

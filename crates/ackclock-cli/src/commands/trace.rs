@@ -153,7 +153,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Reads a recording in any supported format. Packet captures may be large and are not kept in memory.
 pub(super) fn read(path: &Path, options: &Options) -> Result<Imported, Failure> {
-    fs::metadata(path).map_err(|error| Failure::reading(path, &error))?;
+    fs::metadata(path).map_err(|error| Failure::reading_network(path, &error))?;
     let is_for_captures = options.form.is_none_or(|form| form == import::Form::Pcap);
     let read = match capture(path).filter(|_| is_for_captures) {
         Some(mut file) => import::capture::read(&mut file, options),

@@ -14,7 +14,7 @@ use toml::{Table, Value};
 use super::Args;
 use crate::failure::Failure;
 use crate::profiles;
-use crate::scenario_file::read_text;
+use crate::scenario_file::{SCENARIO, read_text};
 use crate::usage::LINK_USAGE;
 
 /// Text of a scenario, and its source.
@@ -213,7 +213,7 @@ impl Text {
 const COMMAND_LINE: &str = "the command line";
 
 fn of_file(file: &Path, sets: Vec<(String, String)>) -> Result<Text, Failure> {
-    let toml = read_text(file, "scenario")?;
+    let toml = read_text(file, SCENARIO)?;
     let table = toml.parse::<Table>().unwrap_or_default();
     let mut ignored: Vec<_> = ["duration", "runs"]
         .iter()
