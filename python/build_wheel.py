@@ -65,12 +65,18 @@ def _leave_out_folders() -> None:
 
 
 def _with_command(built: Path, folder: Path) -> str:
-    """Copy a wheel into `folder` with the command among its scripts; `WheelFile` writes its record anew."""
+    """Copy a wheel into `folder` with the command among its scripts; `WheelFile` writes its record anew.
+
+    maturin's list of dependencies (SBOM) names crates by the folder of the checkout, which is nobody's business.
+    """
     command = _command()
     with WheelFile(built) as source, WheelFile(folder / built.name, "w") as target:
         for entry in source.infolist():
             if entry.filename != source.record_path:
-                target.writestr(entry, source.read(entry))
+                content = source.read(entry)
+                if entry.filename.endswith(".cyclonedx.json"):
+                    content = content.replace(ROOT.as_uri().encode(), b"file:///ackclock")
+                target.writestr(entry, content)
         distribution = source.parsed_filename.group("namever")
         target.write(str(command), f"{distribution}.data/scripts/{command.name}")
     return built.name

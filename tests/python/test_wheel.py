@@ -23,6 +23,12 @@ def test_a_wheel_is_for_every_later_python_and_has_the_command(wheel):
     assert any(name.endswith(".data/scripts/ackclock") for name in zipfile.ZipFile(wheel).namelist())
 
 
+def test_no_file_of_a_wheel_names_the_folder_that_it_was_built_in(wheel):
+    files = zipfile.ZipFile(wheel)
+    folder = str(ROOT).encode()
+    assert [name for name in files.namelist() if folder in files.read(name)] == []
+
+
 def test_a_wheel_in_an_empty_environment_runs_a_scenario(wheel, tmp_path):
     plain = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     binaries = tmp_path / "venv" / "bin"
