@@ -228,7 +228,7 @@ ns3: tools ## Regulators above the RLC of ns-3's LTE, from examples/ns3, in out/
 
 # Zig is the C compiler and linker of every target, with the C library of old systems; so what is built here runs elsewhere.
 ARCHITECTURES ?= x86_64 aarch64
-release: tools .venv/.run ## What a release has, in out/release: wheels, static binaries, Debian packages, an image, checksums, for x86-64 and arm64; needs the network
+release: tools .venv/.run ## What a release has, in out/release: wheels, static binaries, Debian packages, an image, checksums, for x86-64 and arm64; needs the network and half an hour of a core
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement python/requirements/release.txt || { $(OFFLINE); }
 	$(UNNAMED) packaging/release.sh out/release $(ARCHITECTURES)
 
