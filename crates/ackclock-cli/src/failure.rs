@@ -33,11 +33,11 @@ impl Failure {
         Self::Input(format!("{}: cannot be read: {error}{hint}", path.display()))
     }
 
-    /// Error for a scenario or recording that cannot be read, in whose place a rate may have been given.
-    pub(crate) fn reading_network(path: &Path, error: &io::Error) -> Self {
+    /// Adds where a rate is written, if a rate was given in place of a scenario or recording.
+    pub(crate) fn or_rate(self, path: &Path) -> Self {
         let is_rate = path.to_str().is_some_and(|text| text.parse::<Rate>().is_ok());
-        match Self::reading(path, error) {
-            Self::Input(message) if is_rate && error.kind() == ErrorKind::NotFound => Self::Input(format!(
+        match self {
+            Self::Input(message) if is_rate && !path.exists() => Self::Input(format!(
                 "{message}; a rate is a key of a scenario: edge.down.rate = \"{}\"",
                 path.display()
             )),

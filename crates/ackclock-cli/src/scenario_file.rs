@@ -258,8 +258,10 @@ pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
     }
     let mut read = Ok(Vec::new());
     patiently(path, &mut || read = read_at_most(path, MAX_TEXT + 1));
-    let failure = if what == SCENARIO { Failure::reading_network } else { Failure::reading };
-    let bytes = read.map_err(|error| failure(path, &error))?;
+    let bytes = read.map_err(|error| {
+        let failure = Failure::reading(path, &error);
+        if what == SCENARIO { failure.or_rate(path) } else { failure }
+    })?;
     if bytes.len() as u64 > MAX_TEXT {
         return Err(Failure::Input(format!(
             "{}: longer than {MAX_TEXT} bytes: not a {what}",

@@ -3,7 +3,7 @@
 mod synth;
 mod week;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -153,13 +153,17 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Reads a recording in any supported format. Packet captures may be large and are not kept in memory.
 pub(super) fn read(path: &Path, options: &Options) -> Result<Imported, Failure> {
-    fs::metadata(path).map_err(|error| Failure::reading_network(path, &error))?;
     let is_for_captures = options.form.is_none_or(|form| form == import::Form::Pcap);
     let read = match capture(path).filter(|_| is_for_captures) {
         Some(mut file) => import::capture::read(&mut file, options),
         None => {
             let files = DiskFiles::in_folder("").reading(patiently);
-            import::read(&files.read(&path.to_string_lossy()).map_err(Failure::Input)?, options)
+            import::read(
+                &files
+                    .read(&path.to_string_lossy())
+                    .map_err(|message| Failure::Input(message).or_rate(path))?,
+                options,
+            )
         }
     };
     read.map_err(|error| match error.line {
