@@ -78,6 +78,8 @@ check: .venv/.packages checked ## Formatting, lints, types, house rules
 	@# Side by side, since types of Python are checked on one core.
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 rust-check python-check
 
+# Without make's flags cargo takes all cores.
+rust-check: private CARGO := env -u MAKEFLAGS $(CARGO)
 rust-check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
