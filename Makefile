@@ -43,13 +43,13 @@ rust-tests:
 	+$(CARGO) test --workspace --locked --quiet --no-fail-fast -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
 	@echo; grep -E '^(skipped: |test result: )' out/test.log
 
-# Two at once, since many wait for live links; what a file sets up once stays in one process. Ten thousand connections
-# leave no room for the link of another test.
-CROWD = tests/python/test_box_crowd.py
+# Two at once, since many wait for live links; what a file sets up once stays in one process. Ten thousand connections,
+# and downloads beside a box, are measured by themselves.
+ALONE = tests/python/test_box_crowd.py tests/python/test_box_live.py
 python-tests:
 	@status=0; \
-	$(ON_CHECKED) pytest --numprocesses=2 --dist=loadfile --ignore=$(CROWD) tests/python | tee out/pytest.log || status=1; \
-	$(ON_CHECKED) pytest $(CROWD) | tee -a out/pytest.log || status=1; exit $$status
+	$(ON_CHECKED) pytest --numprocesses=2 --dist=loadfile $(ALONE:%=--ignore=%) tests/python | tee out/pytest.log || status=1; \
+	$(ON_CHECKED) pytest $(ALONE) | tee -a out/pytest.log || status=1; exit $$status
 
 page-tests:
 	$(ON_CHECKED) pytest tests/commands > out/pages.log 2>&1 || { cat out/pages.log; exit 1; }
