@@ -43,8 +43,8 @@ rust-tests:
 	+$(CARGO) test --workspace --locked --quiet --no-fail-fast -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
 	@echo; grep -E '^(skipped: |test result: )' out/test.log
 
-# Two at once, since many wait for live links; what a file sets up once stays in one process. Ten thousand connections,
-# and downloads beside a box, are measured by themselves.
+# Two at once, since many wait for live links; what a file sets up once stays in one process. Ten thousand connections
+# take the whole machine; a download beside a box does not start late in a process that has run many other files.
 ALONE = tests/python/test_box_crowd.py tests/python/test_box_live.py
 python-tests:
 	@status=0; \
