@@ -44,12 +44,11 @@ rust-tests:
 	@echo; grep -E '^(skipped: |test result: )' out/test.log
 
 # Two at once, since many wait for live links; what a file sets up once stays in one process. Ten thousand connections
-# take the whole machine; a download beside a box does not start late in a process that has run many other files.
-ALONE = tests/python/test_box_crowd.py tests/python/test_box_live.py
+# take the whole machine.
 python-tests:
 	@status=0; \
-	$(ON_CHECKED) pytest --numprocesses=2 --dist=loadfile $(ALONE:%=--ignore=%) tests/python | tee out/pytest.log || status=1; \
-	$(ON_CHECKED) pytest $(ALONE) | tee -a out/pytest.log || status=1; exit $$status
+	$(ON_CHECKED) pytest --numprocesses=2 --dist=loadfile --ignore=tests/python/test_box_crowd.py tests/python | tee out/pytest.log || status=1; \
+	$(ON_CHECKED) pytest tests/python/test_box_crowd.py | tee -a out/pytest.log || status=1; exit $$status
 
 page-tests:
 	$(ON_CHECKED) pytest tests/commands > out/pages.log 2>&1 || { cat out/pages.log; exit 1; }

@@ -169,29 +169,31 @@ def take(run: Run, begin: float) -> int:
     leave(left, begin)
     # A box that has started late shortens no download.
     until = max(begin, time.monotonic()) + run.seconds
-    taken = [0] * run.flows * len(servers)
 
-    def download(number: int) -> None:
-        with connect(servers[number % len(servers)], until) as peer:
+    def download(server: str) -> int:
+        taken = 0
+        with connect(server, until) as peer:
             peer.sendall(ALL)
             while (left := until - time.monotonic()) > 0:
                 peer.settimeout(left)
                 with contextlib.suppress(TimeoutError):
-                    taken[number] += len(peer.recv(CHUNK))
+                    taken += len(peer.recv(CHUNK))
+        return taken
 
-    threads = [threading.Thread(target=download, args=(number,)) for number in range(len(taken))]
-    for thread in threads:
-        thread.start()
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asks:
+    downloads = run.flows * servers
+    with (
+        ThreadPoolExecutor(max(1, len(downloads))) as pool,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asks,
+    ):
+        parts = pool.map(download, downloads)
         if run.udp_bps:
             asks.sendto(b"?", (servers[0], PORT))
-        for thread in threads:
-            thread.join()
+        taken = sum(parts)
         # Without downloads, only the datagrams take time.
         time.sleep(max(0.0, until - time.monotonic()))
     for peer in idle:
         peer.close()
-    return sum(taken)
+    return taken
 
 
 def fetched(server: str) -> socket.socket:

@@ -318,7 +318,8 @@ def told(rows: Rows) -> str:
 def two_subscribers() -> dict[str, dict[str, Any]]:
     """Two subscribers, each with a radio of the same recording; the box on the server's side acts on one of them.
 
-    One link inside the other: IPv4 crosses the queue of the outer one, and IPv6 that of the inner one.
+    One link inside the other: IPv4 crosses the queue of the outer one, and IPv6 that of the inner one. Both are in a
+    namespace without other links, which would have these addresses.
     """
     acted_on, v6_server = "100.64.0.2", "fdac:6b63:6c6f:636b::6440:1"
     reports = OUT / "two-subscribers.reports"
@@ -333,7 +334,7 @@ def two_subscribers() -> dict[str, dict[str, Any]]:
     )
     file, words = scenario(NONE), run.json()
     inner = ["ackclock", "link", "--scenario", str(file), "--only", "[::]/0", "--json", "--", *ends("take", words)]
-    outer = ["ackclock", "link", "--scenario", str(file), "--only", "0.0.0.0/0", "--json"]
+    outer = ["unshare", "--net", "ackclock", "link", "--scenario", str(file), "--only", "0.0.0.0/0", "--json"]
     said = printed([*outer, "--server", shlex.join(ends("serve", words)), "--", *inner]).splitlines()
     held_back, acted = (of_link(json.loads(line)) for line in said[-2:])
     return {"acted on": acted | of_box(reports), "held back": held_back}

@@ -36,9 +36,12 @@ def test_an_idle_connection_takes_nothing_from_a_download():
     assert beside["taken_bytes"] > 0.75 * alone["taken_bytes"]
 
 
-def test_a_box_acts_on_one_of_two_subscribers(monkeypatch):
+def test_a_box_acts_on_one_of_two_subscribers_beside_another_link(monkeypatch):
     # On a busy machine the box learns for seconds before it acts.
     monkeypatch.setattr(box_live, "SECONDS", 8)
-    rows = box_live.two_subscribers()
+    other = ["ackclock", "link", "1mbit", "1mbit", "--", "sh", "-c", "echo up; cat"]
+    with subprocess.Popen(other, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as beside:
+        assert beside.stdout.readline() == b"up\n"
+        rows = box_live.two_subscribers()
     assert rows["acted on"]["lower_share"] > 0
     assert all(rows[each]["used"] > 0 for each in ("acted on", "held back"))
