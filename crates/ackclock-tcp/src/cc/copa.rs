@@ -32,7 +32,7 @@
 //! 0.1 and 0.05, keep the queue of section 3 within a quarter, over 48 Mbit/s. A flow with the default δ keeps two segments
 //! more than its 2.5. Where the queue by that formula is a third of the bandwidth-delay product or more, it never
 //! empties, and flows compete with each other. With a buffer of two bandwidth-delay products, Copa gets a third to
-//! two thirds of a link of 48 Mbit/s beside CUBIC at 40 ms, and a tenth at 100 ms (lab notebook).
+//! two thirds of a link of 48 Mbit/s beside CUBIC at 40 ms, and a tenth at 100 ms (`docs/lab/2026-11-l4s.md`).
 
 use std::collections::VecDeque;
 
