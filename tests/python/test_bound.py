@@ -251,7 +251,7 @@ def test_lte_is_bounded_as_by_another_program():
     if not file.exists():
         pytest.skip("ACKCLOCK_SHARED, the folder of public recordings, is not set or lacks ATT-LTE-driving-2016.down")
     found = bound.of(file, 0.02)
-    # 95th percentiles in ms at 95, 97 and 99 % with the law known, from docs/lab/2026-11-bound.md. Each program has its
+    # 95th percentiles in ms at 95, 97 and 99 % with the law known, from docs/discussion/bound.md. Each program has its
     # own set of states, so they agree within a fifth.
     for utilisation, ms in ((0.95, 112), (0.97, 151), (0.99, 265)):
         known = bound.at(found.known, utilisation)
