@@ -4,7 +4,7 @@
 
 Recordings are EV-DO and LTE of the folder ACKCLOCK_SHARED where it is set, and the synthetic recording. Each number is
 the mean of three runs of 120 s at three start offsets of the recording. The tables go to out/box.md;
-docs/how-to/box.md has them.
+docs/how-to/box.md and docs/lab/2026-11-box.md have them.
 """
 
 import json
