@@ -57,8 +57,19 @@ fn copy_workspace(root: &Path, copy: &Path) -> Result<(), String> {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         fs::copy(root.join(file), &target).map_err(|error| format!("{}: {error}", target.display()))?;
     }
+    as_another_version(copy)?;
     // The checks list files with git, which would otherwise find the outer repository and ignore all of `target`.
     git_init(copy)
+}
+
+/// Gives the copy a version of its own. Cargo would take its crates for the workspace's, whose builds lie in the same
+/// folder: tests of the workspace would then be those of the copy.
+fn as_another_version(copy: &Path) -> Result<(), String> {
+    let manifest = copy.join("Cargo.toml");
+    let fault = |error| format!("{}: {error}", manifest.display());
+    let text = fs::read_to_string(&manifest).map_err(fault)?;
+    let version = concat!("version = \"", env!("CARGO_PKG_VERSION"));
+    fs::write(&manifest, text.replacen(version, &format!("{version}+copy"), 1)).map_err(fault)
 }
 
 fn is_source(file: &Path) -> bool {
