@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests python-tests page-tests claims properties nightly checked check rust-check python-check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard rivals scoreboard-kernel box-live profiles check-ns2 check-ns2-sample peer-lte papers docs pages fuzz clean tools build wheel static deb ns3 release
+.PHONY: help run test live-tests rust-tests python-tests page-tests claims properties nightly checked check rust-check python-check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard rivals scoreboard-kernel box-live profiles check-ns2 check-ns2-sample peer-lte papers docs pages fuzz clean tools build wheel static deb ns3 release
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -34,14 +34,23 @@ test: ## All tests: Rust, Python, the commands of README and docs
 	@# the tests, which wait for live links half of their time.
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) .venv/.packages checked
 	@# A failure stops none of the others; the closing line names them all.
-	@rm -f out/test.log out/pytest.log out/pages.log
-	@status=0; $(MAKE) --no-print-directory --keep-going --jobs=3 rust-tests python-tests page-tests || status=$$?; \
-	    python tests/closing_line.py out/test.log out/pytest.log out/pages.log; exit $$status
+	@rm -f out/live.log out/test.log out/pytest.log out/pages.log
+	@status=0; $(MAKE) --no-print-directory --keep-going --jobs=4 live-tests rust-tests python-tests page-tests || status=$$?; \
+	    python tests/closing_line.py out/live.log out/test.log out/pytest.log out/pages.log; exit $$status
 
 # Passing tests say why they were skipped; the whole output is shown where one fails. An empty line ends what others print.
-rust-tests:
-	+$(CARGO) test --workspace --locked --quiet --no-fail-fast -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
-	@echo; grep -E '^(skipped: |test result: )' out/test.log
+# Cargo runs one program of tests after the other: those that wait for real links, whose names begin with l, run beside the
+# others, and more tests of them at once.
+live-tests: export RUST_TEST_THREADS = $(shell echo $$((2 * $$(nproc))))
+live-tests: private LOG = out/live.log
+live-tests: private CHOICES = "--test l*"
+rust-tests: private LOG = out/test.log
+rust-tests: private CHOICES = "--lib --bins --test [!l]*" --doc
+live-tests rust-tests:
+	+@set -f; status=0; for chosen in $(CHOICES); do \
+	    $(CARGO) test --workspace --locked --quiet --no-fail-fast $$chosen -- --show-output || status=1; \
+	done > $(LOG) 2>&1; test $$status = 0 || { cat $(LOG); exit 1; }
+	@echo; grep -E '^(skipped: |test result: )' $(LOG)
 
 # Two at once, since many wait for live links; what a file sets up once stays in one process. Ten thousand connections
 # take the whole machine.

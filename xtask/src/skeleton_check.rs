@@ -19,7 +19,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     }
     // The laws over registries, which are integration tests; the unit tests are the workspace's. Chosen from the whole
     // workspace, they use its builds of libraries: of packages alone, cargo would build libraries with fewer features.
-    let laws = ["--workspace", "--test=links", "--test=regulators", "--test=senders"];
+    let laws = ["--workspace", "--test=bearers", "--test=regulators", "--test=senders"];
     cargo(root, &copy, &[&["clippy", "--quiet"], &laws[..], &["--", "-D", "warnings"]].concat())?;
     cargo(root, &copy, &[&["test", "--quiet"], &laws[..]].concat())?;
     let silent = headings::check(&copy)?;

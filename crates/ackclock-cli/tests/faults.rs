@@ -132,14 +132,14 @@ fault("drop-first=1", "--only", "tcp:5001")
 load(5001)
 "#;
     let Some((_folder, ended)) =
-        run(&["--json", "--fault", "cut=up"], &format!("fault('--clear')\n{script}"))
+        run(&["--json", "--fault", "reset"], &format!("fault('--clear')\n{script}"))
     else {
         return;
     };
     assert_eq!(ended.status, 0, "{}", ended.err);
     let results = last_object(&ended.out);
     let faults = json!([
-        { "fault": "cut=up", "only": [], "dropped": 0, "reset": 0 },
+        { "fault": "reset", "only": [], "dropped": 0, "reset": 0 },
         { "fault": "drop-first=1", "only": ["tcp:5001"], "dropped": 2, "reset": 0 },
     ]);
     assert_eq!(results["faults"], faults, "{}", results["faults"]);
