@@ -163,9 +163,10 @@ pub(crate) fn say_limits<'a>(
     Ok(())
 }
 
-/// Reports times and defaults of a scenario that may be unintended.
+/// Reports times, defaults and keys without effect of a scenario that may be unintended.
 pub(crate) fn say_doubts(scenario: &Scenario, files: &dyn Files) -> Result<(), Failure> {
     let doubts = scenario.too_short(files)?.into_iter().chain(scenario.said_of_defaults());
+    let doubts = doubts.chain(scenario.said_of_unnoticed()?);
     doubts.for_each(|doubt| output::remark(&doubt));
     Ok(())
 }

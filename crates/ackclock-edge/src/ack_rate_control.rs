@@ -36,12 +36,12 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{ConfigError, FlowId, Segment, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Segment, Span, Time, Unused};
 use ackclock_link::{Cause, Departures, LinkView, Load};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
+use crate::{FlowContext, Output, Properties, Regulator, RegulatorConfig, Scope, Verdict};
 
 /// Delays the ACKs of a user. The fuller the user's data queue is, the longer the time between two ACKs.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -159,6 +159,15 @@ impl RegulatorConfig for Config {
 
     fn departures(&self) -> Departures {
         if self.retime { Departures::Watched } else { Departures::Unwatched }
+    }
+
+    fn unused(&self, bearer: Properties) -> Vec<Unused> {
+        if self.counts == Counts::Unsent || bearer.keeps_sent {
+            return Vec::new();
+        }
+        let reason = "has no effect on a link that keeps no sent packets: use a link or bearer that retransmits, such \
+                      as \"umts-rlc\" or \"radio-access\", or a cell with `harq`";
+        vec![Unused::new("counts", &[], reason)]
     }
 }
 

@@ -236,6 +236,27 @@ impl EdgeConfig {
         self.regulator.config(&REGULATORS).is_ok_and(|regulator| regulator.regulates_uploads())
     }
 
+    /// Returns whether a regulator of the edge reads the headers of the transport.
+    ///
+    /// # Errors
+    /// Fails with the invalid key of a regulator's table.
+    pub fn reads_headers(&self) -> Result<bool, ConfigError> {
+        let down = self.regulator.config(&REGULATORS).map_err(|error| error.under("regulator"))?;
+        Ok(down.reads_headers() || self.up_regulator()?.is_some_and(|up| up.reads_headers()))
+    }
+
+    /// Returns the queue discipline of each direction, by [`Direction`], with its key.
+    ///
+    /// # Errors
+    /// Fails with the invalid key of a queue's table.
+    pub fn queues(&self) -> Result<[(&'static str, Arc<dyn QueueConfig>); 2], ConfigError> {
+        let of = |key, table: &Component<dyn QueueConfig>| {
+            let queue = table.config(&QUEUES).map_err(|error: ConfigError| error.under(key))?;
+            Ok((key, Arc::clone(queue)))
+        };
+        Ok([of("queue", &self.queue)?, of("up_queue", &self.up_queue())?])
+    }
+
     /// Returns the regulator of uploads, or `None` if uploads are unregulated.
     ///
     /// # Errors

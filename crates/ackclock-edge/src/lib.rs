@@ -44,7 +44,7 @@ pub use changed::Changed;
 pub use config::{ChannelSharing, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, REPORTS, WIRED};
 pub use registry::{BEARERS, LINKS, QUEUES, REGULATORS, STEERINGS};
-pub use regulator::{Allowance, FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
+pub use regulator::{Allowance, FlowContext, Output, Properties, Regulator, RegulatorConfig, Scope, Verdict};
 pub use report::ReportTable;
 pub use statistics::{EdgeStatistics, FlowStatistics};
 pub use window_regulator::clip::Clip;

@@ -35,6 +35,10 @@ impl RegulatorConfig for None {
         Option::None
     }
 
+    fn reads_headers(&self) -> bool {
+        false
+    }
+
     fn departures(&self) -> Departures {
         Departures::Unwatched
     }

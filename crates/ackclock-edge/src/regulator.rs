@@ -145,6 +145,15 @@ pub struct FlowContext {
     pub user: u32,
 }
 
+/// Properties of a bearer on which the effect of a regulator's keys depends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Properties {
+    /// Side from which the bearer only observes a queue; `None` for a bearer with a queue.
+    pub observes: Option<Side>,
+    /// Whether the bearer keeps sent packets until they are acknowledged.
+    pub keeps_sent: bool,
+}
+
 /// Scope of a regulator: the flows that share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -193,6 +202,11 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
         true
     }
 
+    /// Returns whether the regulators only mark packets, so that they have no effect without ECN-capable senders.
+    fn marks_only(&self) -> bool {
+        false
+    }
+
     /// Returns whether the regulators need to see departures from the queue.
     fn departures(&self) -> Departures {
         Departures::Watched
@@ -209,8 +223,8 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
     }
 
     /// Keys of the regulator's table that are not at their default and have no effect, because of other keys of the
-    /// table, or because the bearer only observes from `side`. Paths are relative to the table.
-    fn unused(&self, _side: Option<Side>) -> Vec<Unused> {
+    /// table or because of the bearer. Paths are relative to the table.
+    fn unused(&self, _bearer: Properties) -> Vec<Unused> {
         Vec::new()
     }
 

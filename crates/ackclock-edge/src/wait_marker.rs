@@ -81,6 +81,10 @@ impl RegulatorConfig for Config {
         false
     }
 
+    fn marks_only(&self) -> bool {
+        self.not_ect == NotEct::Pass
+    }
+
     fn departures(&self) -> Departures {
         Departures::Watched
     }

@@ -164,6 +164,12 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// its medium can be replaced. For any other link, steps of `[[edge.at]]` are refused when the scenario is loaded.
     fn has_medium(&self) -> bool;
 
+    /// Whether the link keeps sent packets until the receiver has acknowledged them, as a link with ARQ does
+    /// ([`unacknowledged`](crate::LinkView::unacknowledged)).
+    fn keeps_sent(&self) -> bool {
+        false
+    }
+
     /// Checks that a key of a cell, or `user.N.key` of its users, may change while the cell runs.
     ///
     /// # Errors

@@ -54,6 +54,9 @@ pub(crate) fn run(
     let scenario = Scenario::load(name, scenario, &set).map_err(wrong)?;
     warn(py, 1, dropped_from([&scenario]))?;
     warn(py, 1, said_of_begins([&scenario]))?;
+    for remark in scenario.said_of_unnoticed().map_err(wrong)? {
+        warn(py, 1, Some(remark))?;
+    }
     warn(py, 1, unswept(&scenario))?;
     let points = [Point { labels: Vec::new(), scenario }];
     let batch = Batch {

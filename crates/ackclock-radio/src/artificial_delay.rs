@@ -127,6 +127,10 @@ impl LinkConfig for ArtificialDelayConfig {
         })))
     }
 
+    fn keeps_sent(&self) -> bool {
+        self.inner.read().is_ok_and(|inner| inner.keeps_sent())
+    }
+
     // The medium cannot be replaced, because the packets that this link holds outside the inner link would remain.
     fn has_medium(&self) -> bool {
         false

@@ -47,11 +47,6 @@ impl Idle<'_> {
             ),
         }
     }
-
-    /// Whether `path` is this key or a key below it.
-    fn contains(&self, path: &str) -> bool {
-        path.strip_prefix(&self.path).is_some_and(|below| below.is_empty() || below.starts_with('.'))
-    }
 }
 
 /// Keys of the flows and of the relay that have no effect.
@@ -147,7 +142,8 @@ pub(crate) fn refuse(merged: &mut Tree, idle: &[Idle<'_>]) -> Result<(), ConfigE
         if said.is_empty() {
             continue;
         }
-        let wrong = said.iter().find(|(path, said)| !is_of_another_flow(merged, idle, path, &said.origin));
+        let is_idle = |path: &str| idle.iter().any(|idle| is_at_or_below(path, &idle.path));
+        let wrong = said.iter().find(|(path, said)| !is_of_another_flow(merged, is_idle, path, &said.origin));
         if let Some((path, said)) = wrong {
             return Err(refused(path, said, &key.reason()));
         }
@@ -157,26 +153,36 @@ pub(crate) fn refuse(merged: &mut Tree, idle: &[Idle<'_>]) -> Result<(), ConfigE
     Ok(())
 }
 
-/// Refuses keys of the edge that the file or an override sets, and that have no effect. `varied` are the keys that
-/// overrides and the sweep set.
-///
-/// # Errors
-/// Returns an error about the first such key.
-pub(crate) fn refuse_unused(merged: &Tree, unused: &[Unused], varied: &[&str]) -> Result<(), ConfigError> {
+/// Errors about keys that the file or an override sets, and that have no effect because of other keys. `varied` are the
+/// keys that overrides and the sweep set. An override of every flow is accepted if a flow uses it.
+pub(crate) fn said_unused(merged: &Tree, unused: &[Unused], varied: &[&str]) -> Vec<ConfigError> {
     let is_varied = |key: &String| varied.iter().any(|&varied| overlap(varied, key));
-    for Unused { key, needs, reason } in unused {
+    let is_unused = |path: &str| unused.iter().any(|unused| is_at_or_below(path, &unused.key));
+    let error = |unused: &Unused| {
         let mut said = Vec::new();
-        merged.at(key).into_iter().for_each(|tree| tree.said_values(key, &mut said));
-        if let (Some((path, said)), false) = (said.first(), needs.iter().any(is_varied)) {
-            return Err(refused(path, said, reason));
-        }
-    }
-    Ok(())
+        merged.at(&unused.key).into_iter().for_each(|tree| tree.said_values(&unused.key, &mut said));
+        let (path, said) = said.into_iter().next().filter(|_| !unused.needs.iter().any(is_varied))?;
+        let is_useful = is_of_another_flow(merged, is_unused, &path, &said.origin);
+        (!is_useful).then(|| refused(&path, said, &unused.reason))
+    };
+    unused.iter().filter_map(error).collect()
 }
 
-/// Whether one of two dotted paths is below the other, or both are equal.
-fn overlap(one: &str, other: &str) -> bool {
-    one.split('.').zip(other.split('.')).all(|(one, other)| one == other)
+/// Whether one of two dotted paths is below the other, or both are equal. The key `flow.KEY` of every flow overlaps that of
+/// each flow.
+fn overlap(varied: &str, key: &str) -> bool {
+    let below = |key: &str| varied.split('.').zip(key.split('.')).all(|(one, other)| one == other);
+    below(key) || of_flow(key).is_some_and(|of_every| below(&format!("flow.{of_every}")))
+}
+
+/// Key of a flow at a dotted path; `None` if the path is not that of a flow.
+fn of_flow(path: &str) -> Option<&str> {
+    path.strip_prefix("flow.")?.split_once('.').map(|(_, key)| key)
+}
+
+/// Whether a dotted path is `key` or below it.
+fn is_at_or_below(path: &str, key: &str) -> bool {
+    path.strip_prefix(key).is_some_and(|below| below.is_empty() || below.starts_with('.'))
 }
 
 /// Error about the value at `path`, which has no effect.
@@ -187,14 +193,13 @@ fn refused(path: &str, said: &Tree, reason: &str) -> ConfigError {
     ConfigError::new(at, format!("`{value}` {reason}"))
 }
 
-/// Whether the override that sets the key `path` of a flow also sets it for a flow on which it has an effect.
-fn is_of_another_flow(merged: &Tree, idle: &[Idle<'_>], path: &str, origin: &Origin) -> bool {
-    let Some((_, key)) = path.strip_prefix("flow.").and_then(|rest| rest.split_once('.')) else {
-        return false;
-    };
+/// Whether the override that sets the key `path` of a flow also sets it for a flow on which it has an effect, because
+/// that flow's key `is_idle` not.
+fn is_of_another_flow(merged: &Tree, is_idle: impl Fn(&str) -> bool, path: &str, origin: &Origin) -> bool {
+    let Some(key) = of_flow(path) else { return false };
     let others = (0..).map(|index: usize| format!("flow.{index}"));
     let others = others.take_while(|flow| merged.at(flow).is_some()).map(|flow| format!("{flow}.{key}"));
-    let mut useful = others.filter(|other| !idle.iter().any(|idle| idle.contains(other)));
+    let mut useful = others.filter(|other| !is_idle(other));
     useful.any(|other| merged.at(&other).is_some_and(|tree| tree.origin == *origin))
 }
 

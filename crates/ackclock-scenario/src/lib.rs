@@ -40,6 +40,7 @@ mod tally;
 mod traffic;
 mod transfers;
 mod tree;
+mod unused;
 
 pub use ackclock_core::results::RunResult;
 pub use ackclock_link::{Files, NoFiles};

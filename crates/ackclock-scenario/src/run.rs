@@ -90,17 +90,12 @@ pub fn run(
 }
 
 impl Scenario {
-    /// Refuses a key that has an effect on real packets only.
+    /// Refuses keys without effect on simulated packets.
     ///
     /// # Errors
-    /// Fails with this key.
+    /// Fails with the first such key.
     pub fn check_simulated(&self) -> Result<(), ScenarioError> {
-        if !self.tables().edge.mtu_blackhole {
-            return Ok(());
-        }
-        let message = "`true` has no effect on simulated senders, which know `mtu`: leave the key out, or use it with \
-                       `ackclock link`";
-        Err(self.error(&ConfigError::new("edge.mtu_blackhole", message)))
+        self.refuse(&self.tables().unused_in_simulation())
     }
 }
 

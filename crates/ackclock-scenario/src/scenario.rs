@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use ackclock_core::ConfigError;
 use ackclock_core::results::Provenance;
+use ackclock_core::{ConfigError, Unused};
 use serde_json::{Map, Value};
 
 use crate::idle;
@@ -25,6 +25,8 @@ pub struct Scenario {
     tables: Tables,
     dropped: Vec<Dropped>,
     begins_anywhere: bool,
+    /// Keys that the caller varies, in addition to those of overrides and sweep.
+    varied: Vec<String>,
     digests: OnceLock<Digests>,
 }
 
@@ -215,20 +217,36 @@ impl Scenario {
         tables.check().map_err(|error| at(&error))?;
         let idle = idle::of(&tables.flow, tables.relay.as_ref()).map_err(|error| at(&error))?;
         idle::refuse(&mut merged, &idle).map_err(|error| ScenarioError::at(&source.name, &merged, &error))?;
-        let digests = OnceLock::new();
-        let scenario = Self { source, overrides, merged, tables, dropped, begins_anywhere, digests };
-        scenario.refuse_unused(varied)?;
+        let (digests, varied) = (OnceLock::new(), varied.iter().map(|&key| key.to_owned()).collect());
+        let scenario = Self { source, overrides, merged, tables, dropped, begins_anywhere, varied, digests };
+        let unused = scenario.tables.edge.unused().map_err(|error| scenario.error(&error.under("edge")))?;
+        scenario.refuse(&unused.into_iter().map(|key| key.under("edge")).collect::<Vec<_>>())?;
         Ok(scenario)
     }
 
-    /// Refuses keys of the edge without effect.
-    fn refuse_unused(&self, varied: &[&str]) -> Result<(), ScenarioError> {
+    /// Refuses these keys without effect, if the file or an override sets one of them.
+    ///
+    /// # Errors
+    /// Fails with the first such key.
+    pub(crate) fn refuse(&self, unused: &[Unused]) -> Result<(), ScenarioError> {
+        self.said_of(unused)?.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Remarks on keys that describe traffic or a network, and that nothing in the simulated scenario reacts to.
+    ///
+    /// # Errors
+    /// Fails if a component is invalid.
+    pub fn said_of_unnoticed(&self) -> Result<Vec<String>, ScenarioError> {
+        let unnoticed = self.tables.unnoticed().map_err(|error| self.error(&error))?;
+        Ok(self.said_of(&unnoticed)?.iter().map(ToString::to_string).collect())
+    }
+
+    /// Errors about those of these keys without effect that the file or an override sets.
+    fn said_of(&self, unused: &[Unused]) -> Result<Vec<ScenarioError>, ScenarioError> {
         let (set, axes) = (self.overrides.iter().map(|set| set.key.as_str()), self.axes()?);
         let swept = axes.iter().map(|axis| axis.key());
-        let varied: Vec<_> = set.chain(swept).chain(varied.iter().copied()).collect();
-        let unused = self.tables.edge.unused().map_err(|error| self.error(&error.under("edge")))?;
-        let unused: Vec<_> = unused.into_iter().map(|key| key.under("edge")).collect();
-        idle::refuse_unused(&self.merged, &unused, &varied).map_err(|error| self.error(&error))
+        let varied: Vec<_> = set.chain(swept).chain(self.varied.iter().map(String::as_str)).collect();
+        Ok(idle::said_unused(&self.merged, unused, &varied).iter().map(|error| self.error(error)).collect())
     }
 }
 

@@ -165,7 +165,6 @@ impl Tables {
         Ok(())
     }
 
-    /// Checks that the scenario has flows, and that the flows fit into memory.
     /// Refuses boxes that need headers which a flow encrypts.
     fn check_headers(&self) -> Result<(), ConfigError> {
         let Some(index) = self.flow.iter().position(|flow| !flow.headers.are_clear()) else { return Ok(()) };
@@ -178,6 +177,7 @@ impl Tables {
         Err(ConfigError::new("headers", message).under(&format!("flow.{index}")))
     }
 
+    /// Checks that the scenario has flows, and that the flows fit into memory.
     fn check_flows(&self) -> Result<(), ConfigError> {
         let cells = u64::from(self.edge.radio().cells);
         let (mut flows, mut bytes) = (0, 0u64);

@@ -27,9 +27,10 @@ const LOSSY: &str = r#"
 "#;
 
 /// Options that only some kinds of sender use, each with a value that is not the default.
-const OPTIONS: [&str; 8] = [
+const OPTIONS: [&str; 9] = [
     "limited_transmit = \"on\"",
     "prr = \"on\"",
+    "growth = \"bytes\"",
     "initial_ssthresh = \"5p\"",
     "loss_window = \"3p\"",
     "cubic = { hystart = \"on\" }",
@@ -64,6 +65,6 @@ fn an_option_of_a_sender_has_an_effect_or_is_refused() {
         }
     }
     // Three tables of one control each, that of CUBIC, which ABC has too, PRR of the 8 kinds that have none, the
-    // threshold of both BBR and of copa, and the window after a loss of both BBR.
-    assert_eq!(refused, 3 * 13 + 12 + 8 + 3 + 2);
+    // threshold of both BBR and of copa, the window after a loss of both BBR, and the unit of growth of BBR.
+    assert_eq!(refused, 3 * 13 + 12 + 8 + 3 + 2 + 1);
 }

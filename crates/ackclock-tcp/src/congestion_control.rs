@@ -5,7 +5,7 @@ use ackclock_core::{Ecn, Rate, Setting, Span, Time};
 use crate::stack::Stack;
 
 /// Options of a congestion control with a window and a slow-start threshold.
-pub(crate) const WINDOWED: &[&str] = &["prr", "initial_ssthresh", "loss_window"];
+pub(crate) const WINDOWED: &[&str] = &["prr", "growth", "halves", "initial_ssthresh", "loss_window"];
 
 /// Information for a congestion control about an ACK that acknowledged or newly SACKed data.
 #[derive(Clone, Copy, Debug)]

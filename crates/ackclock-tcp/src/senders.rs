@@ -95,12 +95,14 @@ fn names(can: impl Fn(&dyn SenderRow) -> bool) -> String {
 }
 
 /// Options that not every row of the sender table uses.
-const OF_SOME_ROWS: [&str; 14] = [
+const OF_SOME_ROWS: [&str; 16] = [
     "recover_guard",
     "partial_ack_timer",
     "limited_transmit",
     "sack_memory",
     "prr",
+    "growth",
+    "halves",
     "initial_ssthresh",
     "loss_window",
     "response",
@@ -376,7 +378,8 @@ impl<F: BandwidthFilter> BuildControl for Westwood<F> {
 }
 
 impl BuildControl for Cubic {
-    const OPTIONS: &'static [&'static str] = &["prr", "initial_ssthresh", "loss_window", "cubic"];
+    const OPTIONS: &'static [&'static str] =
+        &["prr", "growth", "halves", "initial_ssthresh", "loss_window", "cubic"];
 
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(&config.cubic, config.growth, *context)
@@ -384,7 +387,7 @@ impl BuildControl for Cubic {
 }
 
 impl BuildControl for Copa {
-    const OPTIONS: &'static [&'static str] = &["loss_window", "copa"];
+    const OPTIONS: &'static [&'static str] = &["growth", "loss_window", "copa"];
 
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(&config.copa, context)
@@ -400,7 +403,7 @@ impl BuildControl for Abc {
 }
 
 impl BuildControl for Bbr {
-    const OPTIONS: &'static [&'static str] = &["bbr"];
+    const OPTIONS: &'static [&'static str] = &["halves", "bbr"];
 
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(&config.bbr, *context)
@@ -449,6 +452,22 @@ mod tests {
         let error = |table| SENDERS.resolve(&table).unwrap_err().to_string();
         assert_eq!(error(json!({"kind": "sack", "repair": "linux"})), "repair: is called `stack` now");
         assert!(error(json!({"kind": "sack", "stack": "bsd"})).starts_with("stack: unknown variant `bsd`"));
+    }
+
+    /// BBR grows by its bandwidth estimate, and reads the bytes in flight at a loss. BBRv3 and Copa halve nothing at a
+    /// loss, and read whether the window limits the sender, which depends on `growth`.
+    #[test]
+    fn units_of_growth_and_reduction_are_idle_where_a_model_sets_the_window() {
+        for entry in SENDERS.entries {
+            let idle = SENDERS.resolve(&json!(entry.name)).unwrap().idle_options();
+            let idle = ["growth", "halves"].map(|option| idle.contains(&option));
+            let expected = match entry.name {
+                "bbr" => [true, false],
+                "bbr3" | "copa" => [false, true],
+                _ => [false, false],
+            };
+            assert_eq!(idle, expected, "{}", entry.name);
+        }
     }
 
     #[test]

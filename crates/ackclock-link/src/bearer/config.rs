@@ -76,6 +76,12 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
     /// `up`.
     fn uses_links(&self) -> bool;
 
+    /// Whether a bearer without links keeps sent packets until they are acknowledged, like
+    /// [`LinkConfig::keeps_sent`](crate::LinkConfig::keeps_sent).
+    fn keeps_sent(&self) -> bool {
+        false
+    }
+
     /// Kind of outage if the configuration names no kind; `None` if the bearer cannot be interrupted.
     fn outage(&self) -> Option<OutageKind> {
         None

@@ -26,12 +26,12 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Time};
+use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Time, Unused};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Buffer;
-use super::{AnyQueue, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
+use super::{AnyQueue, Codepoints, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
 use crate::{Capacity, Cause, Load};
 
 /// Accel-Brake Control (NSDI 2020), for senders of the kind `abc`. Other ECN-capable senders get its marks too, about half
@@ -73,6 +73,15 @@ impl QueueConfig for AbcConfig {
     fn build(&self, context: &QueueContext<'_>) -> AnyQueue {
         let (config, capacity) = (self.clone(), context.capacity);
         self.per.build(capacity, move |_| Abc::new(config.clone(), capacity).any())
+    }
+
+    fn unused(&self, packets: Codepoints) -> Vec<Unused> {
+        let usual = Self::default();
+        packets.unused_without_ect(&[
+            ("target", self.target != usual.target),
+            ("drain", self.drain != usual.drain),
+            ("share", self.share != usual.share),
+        ])
     }
 }
 

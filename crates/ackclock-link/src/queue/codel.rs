@@ -17,12 +17,12 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Time};
+use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Time, Unused};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::{Buffer, Fifo};
-use super::{AnyQueue, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
+use super::{AnyQueue, Codepoints, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
 use crate::{Capacity, Cause, Load};
 
 /// Controlled delay (RFC 8289).
@@ -57,6 +57,10 @@ impl QueueConfig for CodelConfig {
         let settings = Settings { target: self.target, interval: self.interval, ecn: self.ecn };
         let capacity = context.capacity;
         self.per.build(capacity, move |_| Codel::new(settings, capacity).any())
+    }
+
+    fn unused(&self, packets: Codepoints) -> Vec<Unused> {
+        packets.unused_without_ect(&[("ecn", self.ecn)])
     }
 }
 

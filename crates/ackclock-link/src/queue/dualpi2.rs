@@ -29,12 +29,14 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Time};
+use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Time, Unused};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{AnyQueue, Choose, Place, Queue, QueueConfig, QueueContext, is_ect, shared_by_all_flows};
+use super::{
+    AnyQueue, Choose, Codepoints, Place, Queue, QueueConfig, QueueContext, is_ect, shared_by_all_flows,
+};
 use crate::{Capacity, Cause, Load};
 
 /// Dual-queue coupled AQM (RFC 9332): a queue with a low delay for L4S traffic beside a classic queue.
@@ -89,6 +91,15 @@ impl Config for DualPi2Config {
 impl QueueConfig for DualPi2Config {
     fn build(&self, context: &QueueContext<'_>) -> AnyQueue {
         DualPi2::new(self.clone(), context.capacity).any()
+    }
+
+    fn unused(&self, packets: Codepoints) -> Vec<Unused> {
+        let usual = Self::default();
+        packets.unused_without_l4s(&[
+            ("mark_above", self.mark_above != usual.mark_above),
+            ("ramp", self.ramp != usual.ramp),
+            ("classic", self.classic != usual.classic),
+        ])
     }
 }
 

@@ -32,7 +32,7 @@ pub use red::{Red, RedConfig};
 pub use separate::{Per, Separate};
 pub use short_first::{ShortFirst, ShortFirstConfig};
 
-use ackclock_core::{Ecn, FlowId, Segment, Time};
+use ackclock_core::{Ecn, FlowId, Segment, Time, Unused};
 use delegate::delegate;
 
 use crate::{Capacity, Cause, Load};
@@ -245,6 +245,41 @@ pub struct QueueContext<'a> {
 pub trait QueueConfig: std::fmt::Debug + Send + Sync {
     /// Builds the queue from its table.
     fn build(&self, context: &QueueContext<'_>) -> AnyQueue;
+
+    /// Keys of the queue's table that are not at their default and have no effect on these packets. Paths are relative
+    /// to the table.
+    fn unused(&self, _packets: Codepoints) -> Vec<Unused> {
+        Vec::new()
+    }
+}
+
+/// ECN codepoints of the packets of a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Codepoints {
+    /// Whether there may be ECN-capable packets.
+    pub ect: bool,
+    /// Whether there may be packets of L4S: with the codepoint ECT(1).
+    pub l4s: bool,
+}
+
+impl Codepoints {
+    /// Keys for ECN-capable packets, if there are none. A pair in `keys` is a key, and whether it is not at its default.
+    fn unused_without_ect(self, keys: &[(&str, bool)]) -> Vec<Unused> {
+        if self.ect { Vec::new() } else { unused(keys, "has no effect without a sender with ecn = \"on\"") }
+    }
+
+    /// Keys for packets of L4S, like [`unused_without_ect`](Self::unused_without_ect).
+    fn unused_without_l4s(self, keys: &[(&str, bool)]) -> Vec<Unused> {
+        if self.l4s {
+            Vec::new()
+        } else {
+            unused(keys, "has no effect without a sender of L4S: use `prague`")
+        }
+    }
+}
+
+fn unused(keys: &[(&str, bool)], reason: &str) -> Vec<Unused> {
+    keys.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| Unused::new(key, &[], reason)).collect()
 }
 
 /// Whether a packet is ECN-capable and can be marked instead of dropped (RFC 3168 section 5).

@@ -18,12 +18,12 @@
 //! ## Validation
 //! Unit tests check one step of the controller worked out by hand, and the convergence to the target.
 
-use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Stream, Time};
+use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Stream, Time, Unused};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Buffer;
-use super::{AnyQueue, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
+use super::{AnyQueue, Codepoints, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
 use crate::{Capacity, Cause, Load};
 
 /// Proportional integral controller enhanced (RFC 8033).
@@ -71,6 +71,10 @@ impl QueueConfig for PieConfig {
         self.per.build(capacity, move |number| {
             Pie::new(config.clone(), capacity, streams.stream(&format!("{name}/{number}"))).any()
         })
+    }
+
+    fn unused(&self, packets: Codepoints) -> Vec<Unused> {
+        packets.unused_without_ect(&[("ecn", self.ecn)])
     }
 }
 

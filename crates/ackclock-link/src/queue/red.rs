@@ -22,12 +22,12 @@
 //! Unit tests check the average and the probability worked out by hand, the uniform distribution of the gaps between
 //! drops, and the queue length reached under overload.
 
-use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Size, Span, Stream, Time};
+use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Size, Span, Stream, Time, Unused};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Buffer;
-use super::{AnyQueue, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
+use super::{AnyQueue, Codepoints, Per, Place, Queue, QueueConfig, QueueContext, is_ect, one_buffer};
 use crate::{Capacity, Cause, Load};
 
 /// Random early detection (Floyd and Jacobson 1993).
@@ -103,6 +103,10 @@ impl QueueConfig for RedConfig {
         self.per.build(capacity, move |number| {
             Red::new(&config, capacity, streams.stream(&format!("{name}/{number}"))).any()
         })
+    }
+
+    fn unused(&self, packets: Codepoints) -> Vec<Unused> {
+        packets.unused_without_ect(&[("ecn", self.ecn)])
     }
 }
 

@@ -250,6 +250,10 @@ impl LinkConfig for CellConfig {
         Ok(self.build_cell(context)?.into())
     }
 
+    fn keeps_sent(&self) -> bool {
+        self.harq.is_some()
+    }
+
     fn has_medium(&self) -> bool {
         false
     }

@@ -155,6 +155,10 @@ impl LinkConfig for PowerControlledConfig {
         Ok(BlockLink::any(PowerControlled::new(self.clone(), good, errors), begun, queue.build(), meaning))
     }
 
+    fn keeps_sent(&self) -> bool {
+        true
+    }
+
     fn has_medium(&self) -> bool {
         false
     }

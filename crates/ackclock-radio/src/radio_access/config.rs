@@ -368,6 +368,10 @@ impl BearerConfig for RadioAccessConfig {
         false
     }
 
+    fn keeps_sent(&self) -> bool {
+        true
+    }
+
     fn outage(&self) -> Option<OutageKind> {
         Some(match self.down() {
             Ok(AirKind::Cell(_)) => OutageKind::Silent,

@@ -158,6 +158,10 @@ impl LinkConfig for UmtsRlcConfig {
         Ok(BlockLink::any(rlc, begun, queue.build(), meaning))
     }
 
+    fn keeps_sent(&self) -> bool {
+        true
+    }
+
     fn has_medium(&self) -> bool {
         false
     }

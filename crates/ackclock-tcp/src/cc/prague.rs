@@ -147,7 +147,8 @@ impl Prague {
 }
 
 impl BuildControl for Prague {
-    const OPTIONS: &'static [&'static str] = &["prr", "initial_ssthresh", "loss_window", "prague"];
+    const OPTIONS: &'static [&'static str] =
+        &["prr", "growth", "halves", "initial_ssthresh", "loss_window", "prague"];
 
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(&config.prague, context)

@@ -215,7 +215,8 @@ impl LowPass {
 }
 
 impl BandwidthFilter for LowPass {
-    const OPTIONS: &'static [&'static str] = &["prr", "initial_ssthresh", "loss_window", "westwood"];
+    const OPTIONS: &'static [&'static str] =
+        &["prr", "growth", "halves", "initial_ssthresh", "loss_window", "westwood"];
 
     fn new(config: &WestwoodConfig) -> Self {
         Self {

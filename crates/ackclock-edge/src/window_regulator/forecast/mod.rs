@@ -74,7 +74,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::law;
-use crate::{Allowance, FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
+use crate::{Allowance, FlowContext, Output, Properties, Regulator, RegulatorConfig, Scope, Verdict};
 use flow::Flow;
 use flow::turns::Turns;
 use link_state::LinkState;
@@ -189,6 +189,10 @@ impl RegulatorConfig for Config {
         self.act != Act::Mark
     }
 
+    fn marks_only(&self) -> bool {
+        self.act == Act::Mark
+    }
+
     fn scope(&self) -> Scope {
         self.scope
     }
@@ -197,7 +201,7 @@ impl RegulatorConfig for Config {
         self.act == Act::Window
     }
 
-    fn unused(&self, side: Option<Side>) -> Vec<Unused> {
+    fn unused(&self, bearer: Properties) -> Vec<Unused> {
         let usual = Self::default();
         let of_acks =
             [("reserve", self.reserve != usual.reserve), ("updates", self.updates != usual.updates)];
@@ -205,7 +209,7 @@ impl RegulatorConfig for Config {
             ("min_window", self.min_window != usual.min_window),
             ("assumed_scale", self.assumed_scale.is_some()),
         ];
-        let (keys, reason) = match (self.act, side) {
+        let (keys, reason) = match (self.act, bearer.observes) {
             (Act::Mark, _) => {
                 ([&of_acks[..], &of_windows].concat(), "has no effect on marks: use act = \"window\"")
             }

@@ -476,7 +476,7 @@ impl CongestionControl for Bbr3 {
 }
 
 impl BuildControl for Bbr3 {
-    const OPTIONS: &'static [&'static str] = &[];
+    const OPTIONS: &'static [&'static str] = &["growth"];
 
     fn build(_: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(context)
