@@ -60,13 +60,16 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Samples, TraceError> {
     assemble(&rows)
 }
 
-/// Whether a line looks like a header of ackclock's CSV format, even an invalid header: the line names a column of
-/// times, rates or delays with a possible unit.
+/// Whether a line is a header of ackclock's CSV format.
 pub(super) fn is_header(line: &str) -> bool {
     parse_header(line).is_ok()
-        || line
-            .split(',')
-            .any(|name| ["time_", "rate_", "delay_"].iter().any(|begin| name.trim().starts_with(begin)))
+}
+
+/// Whether a line looks like a header of ackclock's CSV format, even an invalid header: the line names a column of
+/// times, rates or delays with a possible unit.
+pub(super) fn resembles_header(line: &str) -> bool {
+    line.split(',')
+        .any(|name| ["time_", "rate_", "delay_"].iter().any(|begin| name.trim().starts_with(begin)))
 }
 
 pub(super) fn print(samples: &Samples) -> String {

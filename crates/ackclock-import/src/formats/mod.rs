@@ -437,13 +437,16 @@ pub(super) fn recognise(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
     if autorate::has_records(bytes) {
         return Ok(Some(Form::Autorate));
     }
-    by_names(bytes)
+    by_names(bytes, first)
 }
 
-/// Detects the format of a table by the names of its columns; `None` for an unknown format.
-fn by_names(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
-    let names = table::Table::of(bytes, &Columns::default()).map(|table| table.names()).unwrap_or_default();
+/// Detects the format of a table by the names of its columns, which are in the line `header`; `None` for an unknown
+/// format.
+fn by_names(bytes: &[u8], header: &str) -> Result<Option<Form>, TraceError> {
+    let table = table::Table::of(bytes, &Columns::default()).ok();
+    let names = table.as_ref().map(table::Table::names).unwrap_or_default();
     let has = |wanted: &[&str]| wanted.iter().all(|name| names.iter().any(|known| known == name));
+    let is_own = header.contains(',') && names.iter().any(|name| name.starts_with("rate_"));
     if has(&["timestamp_start", "timestamp_end", "download", "upload"]) {
         return Err(refused("WetLinks `net_iperf`: one mean a test"));
     }
@@ -455,8 +458,10 @@ fn by_names(bytes: &[u8]) -> Result<Option<Form>, TraceError> {
         Some(Form::Autorate)
     } else if has(&["timestamp", "rtt", "uplink", "downlink"]) {
         Some(Form::Lens)
+    } else if !is_own && table.is_some_and(|table| table.is_guessable()) {
+        Some(Form::Columns)
     } else {
-        table::is_guessable(&names).then_some(Form::Columns)
+        csv::resembles_header(header).then_some(Form::Rates)
     })
 }
 

@@ -80,7 +80,8 @@ pub fn separator_named(name: &str) -> Result<char, UnknownName> {
     }
 }
 
-const TIMES: [&str; 6] = ["time", "t", "timestamp", "seconds", "ts", "datetime"];
+/// Names of columns of times and of rates, without their units.
+const TIMES: [&str; 6] = ["time", "t", "timestamp", "elapsed", "ts", "datetime"];
 const RATES: [&str; 6] = ["rate", "throughput", "bandwidth", "bitrate", "dl_bitrate", "download"];
 
 /// Text table with a header line.
@@ -215,19 +216,93 @@ fn excerpt_of(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// Whether the columns of times and rates can be guessed from their names, in any units.
-pub(super) fn is_guessable(names: &[String]) -> bool {
-    [&TIMES[..], &RATES[..]].iter().all(|known| names.iter().any(|name| known.contains(&stem(name).0)))
+/// Name of a column without its unit, in lower case, and the unit. A column that is named by its unit has no name.
+struct Named<'a> {
+    stem: String,
+    unit: Option<&'a str>,
 }
 
-/// Splits a column name and its unit, as in `throughput_mbps` and `throughput(mbit/s)`.
-fn stem(name: &str) -> (&str, Option<&str>) {
-    if let Some((stem, unit)) = name.strip_suffix(')').and_then(|name| name.split_once('(')) {
-        return (stem.trim_end_matches('_'), Some(unit));
+impl<'a> Named<'a> {
+    /// Splits a name such as `throughput_mbps`, `Throughput (Mbit/s)` or `Mbps`. Upper case matters in the unit: `MBps`
+    /// counts bytes.
+    fn of(name: &'a str) -> Self {
+        let bracketed = name.strip_suffix([')', ']']).and_then(|name| name.split_once(['(', '[']));
+        let (stem, unit) =
+            bracketed.map_or_else(|| split_unit(name), |(stem, unit)| (stem, Some(unit.trim())));
+        Self { stem: plain(stem).trim_end_matches('_').to_owned(), unit }
     }
-    match name.rsplit_once('_') {
-        Some((stem, unit)) if rate_unit(unit).is_some() || time_unit(unit).is_some() => (stem, Some(unit)),
-        _ => (name, None),
+
+    /// Number of bits per second in one unit.
+    fn rate(&self) -> Option<f64> {
+        self.unit.and_then(bits_per_second)
+    }
+
+    /// Number of seconds in one unit.
+    fn seconds(&self) -> Option<f64> {
+        self.unit.and_then(seconds)
+    }
+}
+
+/// Splits off the longest unit at the end of a name. A whole name is a unit of rate only if it names a time.
+fn split_unit(name: &str) -> (&str, Option<&str>) {
+    let starts = name.match_indices(['_', ' ']).map(|(index, _)| index + 1);
+    let is_unit = |start: usize| {
+        let unit = &name[start..];
+        let is_rate = bits_per_second(unit).is_some() && (start > 0 || unit.contains(['/', 'p']));
+        is_rate || seconds(unit).is_some()
+    };
+    match [0].into_iter().chain(starts).find(|&start| is_unit(start)) {
+        Some(start) => (&name[..start], Some(&name[start..])),
+        None => (name, None),
+    }
+}
+
+/// Number of bits per second in one unit, as written in a header: `mbps`, `Mbit/s`, `mbit_s`, `MB/s`, `MBps`,
+/// `bits_per_second`.
+fn bits_per_second(unit: &str) -> Option<f64> {
+    let unit = unit.replace("_per_", "/").replace('_', "/").replace("bits/", "bit/").replace("/second", "/s");
+    let unit = unit.strip_suffix("Bps").map_or(unit.clone(), |prefix| format!("{prefix}B/s"));
+    match Unit::named(&unit) {
+        Ok(Unit::Bps(bps)) => Some(bps),
+        _ => None,
+    }
+}
+
+/// Number of seconds in one unit, as written in a header.
+fn seconds(unit: &str) -> Option<f64> {
+    match unit.to_lowercase().as_str() {
+        "sec" | "secs" | "second" | "seconds" => Some(1.0),
+        "msec" | "millis" | "milliseconds" => Some(1e-3),
+        "usec" | "micros" | "microseconds" => Some(1e-6),
+        _ => time_unit(unit),
+    }
+}
+
+impl Table<'_> {
+    fn named(&self) -> impl Iterator<Item = Named<'_>> {
+        self.header.iter().map(|name| Named::of(name))
+    }
+
+    /// Columns with one of these names, the first name first; otherwise all columns for which `holds`.
+    fn guessed(&self, known: &[&str], holds: impl Fn(&Named<'_>) -> bool) -> Vec<usize> {
+        let by_name = known.iter().find_map(|known| self.named().position(|name| name.stem == *known));
+        by_name.map_or_else(
+            || (0..).zip(self.named()).filter(|(_, name)| holds(name)).map(|(column, _)| column).collect(),
+            |column| vec![column],
+        )
+    }
+
+    fn times(&self) -> Vec<usize> {
+        self.guessed(&TIMES, |name| name.stem.is_empty() && name.seconds().is_some())
+    }
+
+    fn rates(&self) -> Vec<usize> {
+        self.guessed(&RATES, |name| name.rate().is_some())
+    }
+
+    /// Whether the names of the columns show which hold times and rates.
+    pub(super) fn is_guessable(&self) -> bool {
+        !self.times().is_empty() && !self.rates().is_empty()
     }
 }
 
@@ -235,11 +310,11 @@ fn stem(name: &str) -> (&str, Option<&str>) {
 pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<f64>), TraceError> {
     let columns = &options.columns;
     let table = Table::of(bytes, columns)?;
-    let time = find(&table, columns.time.as_deref(), &TIMES, "--time-column")?;
-    let rate = find(&table, columns.rate.as_deref(), &RATES, "--rate-column")?;
+    let time = find(&table, columns.time.as_deref(), &table.times(), "--time-column")?;
+    let rate = find(&table, columns.rate.as_deref(), &table.rates(), "--rate-column")?;
     let optional = |name: &Option<String>| name.as_deref().map(|name| table.column(name)).transpose();
     let (delay, loss) = (optional(&columns.delay)?, optional(&columns.loss)?);
-    let time_unit = match (columns.time_unit, stem(&table.names()[time]).1.and_then(time_unit)) {
+    let time_unit = match (columns.time_unit, Named::of(table.header[time]).seconds()) {
         (TimeUnit::Auto, Some(unit)) => TimeUnit::Seconds(unit),
         (unit, _) => unit,
     };
@@ -277,27 +352,26 @@ fn since_the_row_before(rows: &[Row]) -> Vec<Row> {
         .collect()
 }
 
-fn find(table: &Table<'_>, name: Option<&str>, known: &[&str], option: &str) -> Result<usize, TraceError> {
-    if let Some(name) = name {
-        return table.column(name);
+/// The column of this name, or the only guessed one.
+fn find(table: &Table<'_>, name: Option<&str>, guessed: &[usize], option: &str) -> Result<usize, TraceError> {
+    match (name, guessed) {
+        (Some(name), _) => table.column(name),
+        (None, [column]) => Ok(*column),
+        (None, _) => {
+            let there = excerpt_of(&table.header.join(", "), 200);
+            let message = format!("which column? `ackclock import FILE {option} NAME` reads one of {there}");
+            Err(TraceError::at(table.header_line, message))
+        }
     }
-    let names = table.names();
-    let found = known.iter().find_map(|known| names.iter().position(|name| stem(name).0 == *known));
-    found.ok_or_else(|| {
-        let there = table.header.join(", ");
-        TraceError::at(table.header_line, format!("which column? {option}: {}", excerpt_of(&there, 200)))
-    })
 }
 
 fn unit_of(table: &Table<'_>, rate: usize, columns: &Columns) -> Result<Unit, TraceError> {
-    let names = table.names();
-    let by_name = || stem(&names[rate]).1.and_then(rate_unit).map(Unit::Bps);
-    columns.unit.or_else(by_name).ok_or_else(|| {
-        let name = table.header[rate];
-        TraceError::at(
-            table.header_line,
-            format!("is `{name}` in kbit/s or Mbit/s? `ackclock import` takes --unit"),
-        )
+    let name = table.header[rate];
+    columns.unit.or_else(|| Named::of(name).rate().map(Unit::Bps)).ok_or_else(|| {
+        let message = format!(
+            "is `{name}` in kbit/s or Mbit/s? `ackclock import FILE --unit Mbit/s` reads it (or another --unit)"
+        );
+        TraceError::at(table.header_line, message)
     })
 }
 
@@ -327,6 +401,18 @@ mod tests {
             ("Time (s), Throughput (kbit/s)", 2),
             ("\"timestamp\",\"Bandwidth_kbps\"", 2),
             ("t;bitrate_bps;x", 0),
+            ("time,mbps", 2000),
+            ("timestamp,kbps", 2),
+            ("Time,Mbps", 2000),
+            ("seconds,bandwidth_mbps", 2000),
+            ("time_s,link_mbps", 2000),
+            ("elapsed_ms,Mbit/s", 2000),
+            ("sec,DL [Mbit/s]", 2000),
+            ("time;capacity MB/s;x", 16_000),
+            ("t,goodput_MBps", 16_000),
+            ("t,bits_per_second", 0),
+            ("t,cell_kbit_s", 2),
+            ("time_s;rate_kbps;x", 2),
         ] {
             let separator = if header.contains(';') { ';' } else { ',' };
             let more = if separator == ';' { ";7" } else { "" };
@@ -335,7 +421,28 @@ mod tests {
         }
         let error =
             mean_kbps(&table("time,throughput", |n| format!("{n},2")), Columns::default()).unwrap_err();
-        assert_eq!(error, "line 1: is `throughput` in kbit/s or Mbit/s? `ackclock import` takes --unit");
+        assert_eq!(
+            error,
+            "line 1: is `throughput` in kbit/s or Mbit/s? `ackclock import FILE --unit Mbit/s` reads it (or another --unit)"
+        );
+    }
+
+    #[test]
+    fn a_header_that_leaves_a_choice_is_refused_with_the_option() {
+        let two = "line 1: which column? `ackclock import FILE --rate-column NAME` reads one of time, dl_mbps, ul_mbps";
+        let unit = "line 1: is `rate` in kbit/s or Mbit/s? `ackclock import FILE --unit Mbit/s` reads it";
+        for (header, message) in [
+            ("time,dl_mbps,ul_mbps", two),
+            ("seconds,rate,x", unit),
+            ("time,mbit,x", "no known form begins with"),
+            ("time,wait_ms,x", "no known form begins with"),
+            ("time_s,rate_mbps,colour", "line 1: `colour` is not a column"),
+            ("time,THROUGHPUT_MBPS,x", "no known form begins with"),
+            ("mbps,kbps,wait", "no known form begins with"),
+        ] {
+            let error = mean_kbps(&table(header, |n| format!("{n},2,2")), Columns::default()).unwrap_err();
+            assert!(error.starts_with(message), "{header}: {error}");
+        }
     }
 
     #[test]
