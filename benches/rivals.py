@@ -1,13 +1,15 @@
 """Recent senders, queues and markers beside the regulators, on six links: tables and a picture.
 
     make rivals
+    python benches/rivals.py --held-back
 
 Each rival is a sender with a queue, a regulator or a shaper. Every rival downloads over every link for a minute, from
 three start offsets or with three seeds, as 1 flow, 4 flows, and one flow beside pages. ACKCLOCK_SHARED names the folder
 whose `traces` hold the recordings of mahimahi; without it there are four links. Limits are computed before any run.
 Runs are stored in out/rivals and not repeated; remove them after a change of the simulator. Writes
 docs/discussion/rivals.svg and the tables of docs/discussion/rivals.md and docs/discussion/quic.md: a quarter of an
-hour of a core, of which the limits take a third.
+hour of a core, of which the limits take a third. With --held-back, the rivals run over the two recordings that were held
+back, and only their table is written: some minutes.
 """
 
 import argparse
@@ -90,9 +92,16 @@ SYNTHETIC = (
 )
 CELL = Link("5G cell, preset `nr`", preset="nr", edge="user = [{ mean_snr = 5.0 }]\n")
 MAHIMAHI = (
-    ("EV-DO in a car, recorded", "Verizon-EVDO-driving.down"),
-    ("LTE in a car, recorded", "ATT-LTE-driving-2016.down"),
+    ("EV-DO in a car, recorded", "mahimahi-3g-lte/Verizon-EVDO-driving.down"),
+    ("LTE in a car, recorded", "mahimahi-3g-lte/ATT-LTE-driving-2016.down"),
 )
+# Recordings on which no rival was compared before, and the heading of their table.
+HELD_BACK = (
+    ("4G", "ghent-4g/report_tram_0001.json"),
+    ("HSDPA", "norway-hsdpa-3g/tram.jernbanetorget-ljabru-report.2010-12-09_1222CET.json"),
+)
+HELD_BACK_LOADS = ("1", "pages")
+HELD_BACK_HEADING = "## Two recordings held back"
 
 
 @dataclass(frozen=True)
@@ -287,10 +296,8 @@ def table(rivals: Sequence[Rival], found: Results, bounds: Bounds | None) -> str
         if bounds is not None:
             times = [one for cell, result in ran.items() if (one := over_limit(bounds, cell, result)) is not None]
             row += " - |" if rival.shaper or not times else f" {median(times):.1f} |"
-        # Where no page has arrived, it took longer than the run.
-        pages = [result["page"] or DURATION_S * 1e3 for cell, result in ran.items() if cell.load == "pages"]
-        if pages:
-            row += f" {median(pages) / 1e3:.1f} |"
+        if any(cell.load == "pages" for cell in ran):
+            row += f" {page_s(ran):.1f} |"
         rows.append((ranked, f"{row} {ranked:.1f} ± {rank_half:.1f} |"))
     names = ["rival", "link used %", "p95 of the delay, ms"]
     if bounds is not None:
@@ -299,6 +306,28 @@ def table(rivals: Sequence[Rival], found: Results, bounds: Bounds | None) -> str
         names.append("p95 of a page, s")
     names.append("rank")
     head = f"| {' | '.join(names)} |\n| --- |{' ---: |' * (len(names) - 1)}"
+    return "\n".join([head, *(row for _, row in sorted(rows))])
+
+
+def page_s(ran: dict[Cell, dict[str, Any]]) -> float:
+    """Median of the p95 of a page in these results, in seconds. Where no page arrived, it took longer than the run."""
+    pages = [result["page"] or DURATION_S * 1e3 for cell, result in ran.items() if cell.load == "pages"]
+    return median(pages) / 1e3
+
+
+def of_each_link(rivals: Sequence[Rival], links: Sequence[Link], found: Results) -> str:
+    """Markdown: what one flow gets of each link, its delay, and pages; the shortest delay on the last link first."""
+    rows = []
+    for rival in rivals:
+        row, last = f"| {rival.name} |", 0.0
+        for link in links:
+            ran = {cell: there[rival] for cell, there in found.items() if cell.link == link}
+            alone = [result for cell, result in ran.items() if cell.load == "1"]
+            used, last = fmean(one["used"] for one in alone), median(one["delay"] for one in alone)
+            row += f" {used:.0f} | {last:.0f} | {page_s(ran):.1f} |"
+        rows.append((last, row))
+    names = [f"{link.name}: used % | delay, ms | page, s" for link in links]
+    head = f"| rival | {' | '.join(names)} |\n| --- |{' ---: |' * (3 * len(links))}"
     return "\n".join([head, *(row for _, row in sorted(rows))])
 
 
@@ -330,10 +359,11 @@ def paired(rivals: Sequence[Rival], found: Results, own: Rival) -> str:
     return "\n".join([head, *(row for _, row in sorted(rows))])
 
 
-def write(page: Path, tables: str) -> None:
-    """Replace the table of rivals in a page, and those that follow it directly."""
+def write(page: Path, tables: str, heading: str = "# ") -> None:
+    """Replace the first table of rivals below a heading of a page, and those that follow it directly."""
     lines = [*page.read_text().splitlines(), ""]
-    first = next(at for at, line in enumerate(lines) if line.startswith("| rival |"))
+    below = next(at for at, line in enumerate(lines) if line.startswith(heading))
+    first = next(at for at in range(below, len(lines)) if lines[at].startswith("| rival |"))
     last = first
     while lines[last].startswith("|") or (not lines[last] and "".join(lines[last + 1 : last + 2]).startswith("|")):
         last += 1
@@ -393,11 +423,14 @@ def all_links(command: str) -> list[Link]:
         if not file.exists():
             subprocess.run(synth, check=True)
         links.append(Link(name, str(file)))
-    links.append(CELL)
-    if shared := os.environ.get("ACKCLOCK_SHARED"):
-        folder = Path(shared).resolve() / "traces/mahimahi-3g-lte"
-        links += [Link(name, str(folder / file)) for name, file in MAHIMAHI]
-    return links
+    return [*links, CELL, *recorded(MAHIMAHI)]
+
+
+def recorded(recordings: Iterable[tuple[str, str]]) -> list[Link]:
+    """Links of shared recordings; none without their folder."""
+    shared = os.environ.get("ACKCLOCK_SHARED")
+    folder = Path(shared).resolve() / "traces" if shared else None
+    return [Link(name, str(folder / file)) for name, file in recordings] if folder else []
 
 
 def limits(links: Iterable[Link]) -> Bounds:
@@ -409,14 +442,29 @@ def limits(links: Iterable[Link]) -> Bounds:
     return bounds
 
 
+def held_back(command: str, jobs: int) -> None:
+    """Runs the rivals over the recordings held back, and prints and writes their table."""
+    links = recorded(HELD_BACK)
+    if not links:
+        raise SystemExit("--held-back: ACKCLOCK_SHARED names no folder with the recordings")
+    cells = [Cell(*one) for one in product(links, HELD_BACK_LOADS, range(STARTS))]
+    shown = of_each_link(RIVALS, links, measured(command, cells, RIVALS, jobs))
+    print(f"\n{shown}")
+    write(RIVALS_PAGE, shown, HELD_BACK_HEADING)
+
+
 def main() -> None:
     """Computes the limits, runs all cells, prints both tables and draws the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--command", default="ackclock", help="the simulator")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", nargs="+", default=[], help="links with one of these in their name; writes no page")
+    parser.add_argument("--held-back", action="store_true", help="run over the two recordings held back instead")
     arguments = parser.parse_args()
     (OUT / "runs").mkdir(parents=True, exist_ok=True)
+    if arguments.held_back:
+        held_back(arguments.command, arguments.jobs)
+        return
     links = all_links(arguments.command)
     if arguments.only:
         links = [link for link in links if any(word in link.name for word in arguments.only)]
