@@ -8,8 +8,8 @@ three start offsets or with three seeds, as 1 flow, 4 flows, and one flow beside
 whose `traces` hold the recordings of mahimahi; without it there are four links. Limits are computed before any run.
 Runs are stored in out/rivals and not repeated; remove them after a change of the simulator. Writes
 docs/discussion/rivals.svg and the tables of docs/discussion/rivals.md and docs/discussion/quic.md: a quarter of an
-hour of a core, of which the limits take a third. With --held-back, the rivals run over the two recordings that were held
-back, and only their table is written: some minutes.
+hour of a core, of which the limits take a third. With --held-back, the rivals run over the two recordings that were
+held back, and only their table is written: some minutes.
 """
 
 import argparse
