@@ -12,12 +12,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ackclock import run
 from ackclock.picture import save
+from ackclock.plot.style import STYLE
 
 RECORDING = Path(__file__).resolve().parents[1] / "scenarios" / "recordings" / "synthetic-evdo-driving.down"
 
@@ -180,18 +182,21 @@ def driving(keys: Keys) -> str:
 
 def picture() -> Figure:
     """The queue with CUBIC and with the relay, the relay's window, and the queue with late reports."""
-    figure = Figure(figsize=(8, 7), layout="constrained")
-    above, middle, below = figure.subplots(3, 1, sharex=True)
-    relay = Seen(RELAY).series
-    for name, series in (("CUBIC end to end", Seen({}).series), ("relay with RNF", relay)):
-        above.plot(series["time"], series["queue"], label=name, linewidth=1)
-    middle.plot(relay["time"], relay["relay_cwnd/0"], label="window of the relay", linewidth=1)
-    late = Seen({**RELAY, **FAULTS["1 s late"]}).series
-    below.plot(late["time"], late["queue"], label="relay, reports a second late", linewidth=1)
-    for axes in (above, middle, below):
-        axes.set(ylabel="packets", xlim=(0, 63))
-        axes.legend(loc="upper right")
-    below.set(xlabel="time (s)")
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(8, 7), layout="constrained")
+        above, middle, below = figure.subplots(3, 1, sharex=True)
+        relay = Seen(RELAY).series
+        for name, series in (("CUBIC end to end", Seen({}).series), ("relay with RNF", relay)):
+            above.plot(series["time"], series["queue"], label=name, linewidth=1)
+        above.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+        middle.plot(relay["time"], relay["relay_cwnd/0"], color="C1", linewidth=1)
+        middle.set_title("relay with RNF", loc="left", fontsize=11)
+        late = Seen({**RELAY, **FAULTS["1 s late"]}).series
+        below.plot(late["time"], late["queue"], color="C1", linewidth=1)
+        below.set_title("relay with RNF, reports 1 s late", loc="left", fontsize=11)
+        for axes, what in ((above, "queue"), (middle, "window"), (below, "queue")):
+            axes.set(ylabel=f"{what} (packets)", xlim=(0, 63), ylim=(0, None))
+        below.set(xlabel="time (s)")
     return figure
 
 
