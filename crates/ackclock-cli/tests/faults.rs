@@ -131,8 +131,7 @@ fault("--clear")
 fault("drop-first=1", "--only", "tcp:5001")
 load(5001)
 "#;
-    let Some((_folder, ended)) =
-        run(&["--json", "--fault", "reset"], &format!("fault('--clear')\n{script}"))
+    let Some((_folder, ended)) = run(&["--json", "--fault", "reset"], &format!("fault('--clear')\n{script}"))
     else {
         return;
     };

@@ -15,7 +15,8 @@
 //! duplicate ACKs reach the source. Instead of marking copies as in the source, the agent keeps no copy of packets that
 //! the queue dropped or the source retransmitted. Packets that arrive during a local repair increase the number of
 //! expected duplicate ACKs. Duplicate ACKs triggered by a retransmission after a timeout do not trigger another
-//! retransmission. After the last allowed local retransmission, all copies of the flow are freed.
+//! retransmission, and neither do duplicate ACKs that arrive before the packet asked for can have reached the mobile.
+//! After the last allowed local retransmission, all copies of the flow are freed.
 //!
 //! With `nacks`, the agent also requests uplink data that the radio lost. A request is an ACK derived from the server's
 //! last ACK, with SACK blocks for the data received. A request is sent at once for a new gap, and repeated while the
@@ -143,23 +144,34 @@ struct Repair {
     expected: u32,
 }
 
-/// Round-trip time of the radio hop; `None` before the first sample.
+/// Round-trip time of the radio hop.
 #[derive(Clone, Copy, Debug, Default)]
-struct Hop(Option<RoundTrip>);
+struct Hop {
+    /// `None` before the first sample.
+    smoothed: Option<RoundTrip>,
+    /// Minimum of all samples; zero before the first.
+    least: Span,
+}
 
 impl Hop {
     fn sample(&mut self, rtt: Span) {
-        self.0 = Some(self.0.map_or_else(|| RoundTrip::first(rtt), |known| known.after(rtt)));
+        self.least = self.smoothed.map_or(rtt, |_| self.least.min(rtt));
+        self.smoothed = Some(self.smoothed.map_or_else(|| RoundTrip::first(rtt), |known| known.after(rtt)));
     }
 
     /// Smoothed round-trip time of the radio hop.
     fn mean(&self) -> Option<Span> {
-        self.0.map(|known| known.mean)
+        self.smoothed.map(|known| known.mean)
+    }
+
+    /// Whether an ACK that arrives at `now` was sent before the mobile could receive a packet.
+    fn precedes(&self, now: Time, packet: &Cached) -> bool {
+        packet.departed.is_none_or(|departed| now < departed + self.least)
     }
 
     /// Local timeout of a packet that was retransmitted `retransmissions` times.
     fn timeout(&self, least: Span, retransmissions: u32) -> Span {
-        let Some(RoundTrip { mean, deviation }) = self.0 else { return LONGEST_TIMEOUT };
+        let Some(RoundTrip { mean, deviation }) = self.smoothed else { return LONGEST_TIMEOUT };
         // The local timeout is at least twice the mean round-trip time of the radio hop. Without a minimum of twice the
         // mean, a hop of constant delay would time out at the instant of the ACK.
         let timeout = (mean + deviation * 4).max(mean * 2).max(least);
@@ -230,6 +242,9 @@ impl Snoop {
     fn on_duplicate(&mut self, now: Time, ack: Segment) -> Output {
         let Some(missing) = self.cache.get_mut(ack.ack) else { return Output::ToSender(ack) };
         match &mut self.repair {
+            // The mobile has received something twice: a packet that it cannot have received yet is not missing. Its
+            // retransmission would be received twice as well, and so on.
+            None if missing.retransmissions == 0 && self.hop.precedes(now, missing) => {}
             Some(repair) if repair.seq == ack.ack => match repair.expected.checked_sub(1) {
                 Some(expected) => repair.expected = expected,
                 None => return Output::ToSender(ack),

@@ -233,6 +233,18 @@ fn a_duplicate_does_not_call_forth_what_the_timeout_has_called_forth() {
 }
 
 #[test]
+fn an_ack_of_a_copy_calls_forth_nothing_that_the_mobile_cannot_have_missed() {
+    let mut bench = Bench::started();
+    // The ACK was late, and packet 1 arrives twice. Its copy is acknowledged before packet 6 can have arrived.
+    assert_eq!(bench.expire(), [Resent(1)]);
+    assert_eq!(bench.ack(6).last(), Some(&Forwarded(6)));
+    assert_eq!(bench.data(6), Verdict::ForwardKeep);
+    assert_eq!(bench.ack(6), [Discarded(6)]);
+    bench.now += Span::from_millis(20);
+    assert_eq!(bench.ack(6), [Resent(6), Discarded(6)]);
+}
+
+#[test]
 fn the_local_timeout_is_no_less_than_its_least() {
     let mut hop = Hop::default();
     assert_eq!(hop.timeout(Span::from_millis(40), 0), LONGEST_TIMEOUT);
