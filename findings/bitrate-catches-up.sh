@@ -1,8 +1,8 @@
 #!/bin/bash
 # Guess:   `iperf3 -b 8M`, `iperf -b 8m` and `nuttcp -R 8m` over TCP offer 8 Mbit/s at any time, as a stream of media does.
-# Found:   All three hold the mean since the start: after an outage of 3 s they send as fast as the link allows until they
-#          have caught up, here three times the rate and more in one second. A queue that is measured after an outage is
-#          that of a burst, not of a stream.
+# Found:   All three hold the mean rate since the start: after an outage of 3 s they send as fast as the link allows until
+#          they have caught up, here three times the rate in one second. The queue measured after an outage is that of a
+#          burst, not of a stream.
 # Version: iperf3 3.12, iperf 2.1.8, nuttcp 6.1.2 (Debian 12: iperf3, libiperf0, libsctp1, iperf, nuttcp).
 # Source:  tests of 8 s on loopback over a filter of 1 Gbit/s that has 1 Mbit/s for 3 s; needs root.
 set -euo pipefail

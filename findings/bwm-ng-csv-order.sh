@@ -1,5 +1,5 @@
 #!/bin/bash
-# Guess:   In the CSV of bwm-ng, which has no header line, rates and counts of bytes stand in the same order of directions.
+# Guess:   In the CSV of bwm-ng, which has no header line, rates and counts have the same order of directions.
 # Found:   Rates are sent, received, total; counts of bytes are received, sent. Rates of packets are sent, received, total
 #          again, and counts received, sent again. A reader that takes one order for all has upload and download swapped.
 # Version: bwm-ng 0.6.3 (Debian 12: bwm-ng 0.6.3-2+b1).

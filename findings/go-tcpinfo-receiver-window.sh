@@ -1,8 +1,8 @@
 #!/bin/bash
 # Guess:   `FlowControl.ReceiverWindow` of the Go package mikioh/tcpinfo is the advertised receive window.
-# Found:   It is tcpi_rcv_space of Linux, the target of receive buffer tuning. It stays where it was while the application
-#          does not read and the advertised window (tcpi_rcv_wnd) is closed, so it never shows a slow reader. `rcv_space`
-#          of ss(8) is the same number.
+# Found:   It is tcpi_rcv_space of Linux, a measurement of receive buffer tuning: how much was read in one RTT. It keeps its
+#          value while the application does not read and the advertised window (tcpi_rcv_wnd) is 0, so it does not show a
+#          slow reader. `rcv_space` of ss(8) is the same number.
 # Version: mikioh/tcpinfo 30a79bb1804b (2019), Linux 6.18; tcpi_rcv_wnd exists since 6.2.
 # Source:  a connection on loopback whose reader stops; linux/tcp.h.
 set -euo pipefail
@@ -12,6 +12,7 @@ sed -n '/^# Guess/,/^# Version/s/^# //p' "$0"
 folder=$(mktemp -d)
 trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
 cd "$folder"
+export GOPATH=$folder/path GOCACHE=$folder/cache
 cat >main.go <<'CODE'
 package main
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Guess:   With `-j`, tc and ip print the numbers of their text output in the same units.
+# Guess:   With `-j`, tc and ip print each number in the unit of their text output.
 # Found:   The rate of tc-tbf is in bit/s as text and in byte/s as JSON, eight times less. The RTT of `ip tcp_metrics` is in
-#          microseconds as text and in seconds as JSON. JSON has no units, and ip-tcp_metrics(8) and tc-tbf(8) state none.
+#          microseconds as text and in seconds as JSON. Text shows the unit, JSON does not.
 # Version: iproute2 6.1.
 # Source:  a filter of 4 Mbit/s and the metrics of one connection on loopback; needs root.
 set -euo pipefail

@@ -1,11 +1,12 @@
 #!/bin/bash
 # Guess:   A TCP socket with SO_MAX_PACING_RATE sends one or two segments at a time, evenly spaced, from its first
 #          segment on, so a lab can emulate a slow link with it.
-# Found:   The first ten segments of a connection leave at line rate. On a path with an RTT below a few milliseconds later
-#          segments leave in bursts, too: the size of a burst doubles with each halving of the minimum RTT
-#          (net.ipv4.tcp_tso_rtt_log). Only with tcp_tso_rtt_log = 0 are they pairs.
+# Found:   The first ten segments of a connection leave at line rate. On a path with an RTT far below 1 ms, later segments
+#          leave in bursts of a whole congestion window: a burst may have 64 kB (gso_max_size) at an RTT of 0, and half of
+#          that for each 0.5 ms of RTT. With net.ipv4.tcp_tso_rtt_log = 0 they leave in pairs.
 # Version: Linux 6.18; the setting exists since 5.18.
-# Source:  a transfer of 60 kB at 20 kB/s with an MSS of 1000 bytes on loopback; needs root.
+# Source:  Documentation/networking/ip-sysctl.rst, and a transfer of 60 kB at 20 kB/s on loopback, with an MSS of 1000
+#          bytes; needs root.
 set -euo pipefail
 [ "$(id -u)" = 0 ] && command -v ip python3 unshare >/dev/null || { echo "skipped: root, iproute2 and python3 are needed"; exit 77; }
 [ "${1:-}" = inside ] || exec unshare -n "$0" inside

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Guess:   TCP_INFO of an MPTCP socket (IPPROTO_MPTCP) is that of the connection: bytes of all subflows.
-# Found:   It is that of the first subflow alone, with nothing that says so: with two subflows `tcpi_bytes_acked` misses
-#          whatever the other one delivered, and RTT and congestion window are those of one path. Only `ss -M` and
-#          MPTCP_INFO know the rest. SO_MAX_PACING_RATE, TCP_USER_TIMEOUT and TCP_QUICKACK fail on such a socket.
+# Found:   It is that of the first subflow alone: with two subflows `tcpi_bytes_acked` misses what the other one delivered,
+#          and RTT and congestion window are those of one path; `ss -ti` lists each subflow. SO_MAX_PACING_RATE,
+#          TCP_USER_TIMEOUT and TCP_QUICKACK fail on such a socket.
 # Version: Linux 6.18.
 # Source:  a transfer of 32 MB over two subflows on loopback; needs root.
 set -euo pipefail

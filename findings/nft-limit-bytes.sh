@@ -3,7 +3,7 @@
 #          `100/second`, and without `burst` the bucket holds a few packets.
 # Found:   A limit in packets has a bucket of `burst` packets, 5 by default. A limit in bytes has a bucket of one whole
 #          unit of time plus `burst`: 100 kbytes/second lets 100 kB pass at once, 6000 kbytes/minute lets 6 MB pass at
-#          once. A policer that is written per minute or hour does not police a short download at all.
+#          once. A policer with a rate per minute or hour does not limit short downloads at all.
 # Version: Linux 6.18, nftables 1.0.6.
 # Source:  bursts of 10000 packets of 1000 bytes on loopback; needs root.
 set -euo pipefail

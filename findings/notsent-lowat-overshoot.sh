@@ -1,6 +1,6 @@
 #!/bin/bash
-# Guess:   With TCP_NOTSENT_LOWAT = 16384, as servers set it to decide late what they send next, at most 16 kB of unsent data
-#          is in the socket.
+# Guess:   With TCP_NOTSENT_LOWAT = 16384, as servers set it to decide late what they send next, the socket holds at most
+#          16 kB of unsent data.
 # Found:   The limit is checked only when a new buffer is started, and a buffer is filled up to a super-packet: once the
 #          window is full, a socket takes 65 kB of unsent data, with a limit of 1 byte as with one of 16 kB. What limits it
 #          is gso_max_size of the interface: with 3000 bytes, the option holds.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Guess:   A `Wire` of ns.py with delays drawn at random delays each packet by its own draw, so a packet with a short delay
+# Guess:   A `Wire` of ns.py with random delays delays each packet by its own draw, so a packet with a short delay
 #          overtakes one with a long delay, and the mean delay is that of the distribution.
 # Found:   A wire keeps the order: a packet waits until its predecessor has left. There is no reordering, and with a packet
 #          each ms and delays of 0 to 100 ms (mean 50 ms) the mean delay is above 85 ms.

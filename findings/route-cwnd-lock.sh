@@ -1,6 +1,6 @@
 #!/bin/bash
-# Guess:   `ip route ... cwnd lock 4` clamps the congestion window of every connection over this route, as ip-route(8)
-#          says ("the clamp for congestion window").
+# Guess:   `ip route ... cwnd lock 4` clamps the congestion window of every connection over this route; ip-route(8) names
+#          no exception.
 # Found:   The first connection to a host is not clamped: the clamp is read from tcp_metrics, whose entry the first
 #          connection makes when it ends. With net.ipv4.tcp_no_metrics_save = 1, often set for measurements, no
 #          connection is clamped.

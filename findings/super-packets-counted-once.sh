@@ -3,7 +3,7 @@
 #          and bytes, and a pfifo of 10 packets holds at most 10 packets of the MTU.
 # Found:   With segmentation offload (veth by default), the device counts a super-packet of 44 segments once, with one set
 #          of headers, and tc counts 44 with theirs. A pfifo of 10 packets holds 10 super-packets, which is 440 segments.
-#          tc-tbf splits a super-packet only if it is longer than `burst`, so its queue can be 44 times as long as meant.
+#          tc-tbf splits a super-packet only if it is longer than `burst`, so its queue can be 44 times as long as intended.
 # Version: Linux 6.18, iproute2 6.1.
 # Source:  20 UDP super-packets of 44 segments into a veth pair; needs root.
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Guess:   A ping over TCP (tcp-latency, tcppinglib) reports a lost SYN as lost, and other values are round-trip times.
-# Found:   The kernel repeats the SYN after one second, and the connection that follows counts: the tools report an RTT of
-#          1000 ms and more, and no loss. With a quarter of the SYNs dropped, tcppinglib shows 0 % loss. The mean and the
+# Found:   The kernel retransmits the SYN after one second, and the tools count the connection that follows: they report an
+#          RTT above 1000 ms, and no loss. With a quarter of the SYNs dropped, tcppinglib shows 0 % loss. The mean and the
 #          maximum show the timeout of the SYN, not the path.
 # Version: tcp-latency 0.0.12, tcppinglib 2.0.5.
 # Source:  eight pings with each, on loopback, where every fourth SYN is dropped; needs root.

@@ -2,8 +2,8 @@
 # Guess:   A toxiproxy with the toxics `bandwidth` and `latency` behaves like a slow link to its upstream: connections
 #          share the rate, and connecting and closing take the latency as data does.
 # Found:   Every connection has the whole rate: four connections at 100 kB/s have 400 kB/s. Connecting takes no time,
-#          because the proxy accepts at once, and the end of a stream that carries no data is not delayed:
-#          with 500 ms both ways, the answer to a request takes 1 s, and a close in answer to it 0.5 s.
+#          because the proxy accepts at once, and the close of a connection is delayed less than data: with 500 ms both
+#          ways, the answer to a request takes 1 s, and a close in answer to it 0.5 s.
 # Version: toxiproxy 2.12.0.
 # Source:  uploads of 300 kB and a close through the proxy, on loopback.
 set -euo pipefail
@@ -12,6 +12,7 @@ sed -n '/^# Guess/,/^# Version/s/^# //p' "$0"
 folder=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
 cd "$folder"
+export GOPATH=$folder/path GOCACHE=$folder/cache
 GOBIN=$folder go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0 2>/dev/null ||
     { echo "skipped: toxiproxy 2.12.0 cannot be had"; exit 77; }
 ./server -port 8474 >/dev/null 2>&1 &

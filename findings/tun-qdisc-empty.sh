@@ -1,11 +1,11 @@
 #!/bin/bash
 # Guess:   While the program that reads a TUN device (a VPN, an emulator) is slower than its traffic, packets queue in the
-#          queueing discipline of the device, so its limit, RED or CoDel there rules the queue.
+#          queueing discipline of the device, so its limit, or RED or CoDel, controls the queue.
 # Found:   The queueing discipline stays empty and drops nothing. Packets queue in a ring of `txqueuelen` packets behind it
 #          (500 by default) and are dropped when the ring is full; the discipline counts them as sent, and only the
 #          device's counter of dropped packets shows them.
 # Version: Linux 6.18.
-# Source:  2000 datagrams into a TUN device with a pfifo of 50 packets, without a reader; needs root.
+# Source:  2000 datagrams into a TUN device with a pfifo of 50 packets and no reader; needs root.
 set -euo pipefail
 [ "$(id -u)" = 0 ] && command -v ip tc python3 unshare >/dev/null && [ -e /dev/net/tun ] ||
     { echo "skipped: root, iproute2, python3 and /dev/net/tun are needed"; exit 77; }

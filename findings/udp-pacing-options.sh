@@ -2,7 +2,7 @@
 # Guess:   A UDP socket with SO_TXTIME or SO_MAX_PACING_RATE is paced by the kernel, as TCP is since Linux 4.13 without
 #          tc-fq; or the kernel refuses the option where no queueing discipline can serve it.
 # Found:   Without tc-fq or tc-etf on the interface both options are accepted, getsockopt returns what was set, and packets
-#          leave at once. A QUIC stack that relies on them sends bursts, and nothing tells it.
+#          leave at once. An application that relies on them sends bursts and sees no error.
 # Version: Linux 6.18.
 # Source:  datagrams on loopback, without a queueing discipline and with pfifo; needs root.
 set -euo pipefail
