@@ -1,8 +1,8 @@
 #!/bin/bash
-# Guess:   In the tcp_info of pyroute2 (DiagSocket, INET_DIAG_INFO) `tcpi_snd_wscale` and `tcpi_rcv_wscale` are the two window
-#          scales of a connection, as `wscale:` of ss(8).
-# Found:   Both are the scale that the peer advertises. The one of this host is missing: a window computed from a
-#          captured packet with `tcpi_rcv_wscale` is wrong by a power of two whenever the two ends have different buffers.
+# Guess:   In the tcp_info of pyroute2 (DiagSocket, INET_DIAG_INFO) `tcpi_snd_wscale` and `tcpi_rcv_wscale` are the two
+#          window scales of a connection, like `wscale:` of ss(8).
+# Found:   Both are the scale that the peer advertises. The one of this host is missing: a window computed from a captured
+#          packet with `tcpi_rcv_wscale` is wrong by a power of two if the two ends advertise different scales.
 # Version: pyroute2 0.9.7, iproute2 6.1.
 # Source:  a connection on loopback whose ends advertise different scales; needs root.
 set -euo pipefail
