@@ -51,5 +51,5 @@ cases = {
 }
 for name, (largest, told) in cases.items():
     print(f"seen: clamp of {CLAMP}, {name}: largest window {largest}, clamp at the end {told}")
-sys.exit(0 if all(largest > 100_000 < told for largest, told in cases.values()) else 1)
+sys.exit(0 if all(largest > 100_000 and told > 100_000 for largest, told in cases.values()) else 1)
 CODE
