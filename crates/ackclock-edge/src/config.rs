@@ -245,14 +245,13 @@ impl EdgeConfig {
         Ok(down.reads_headers() || self.up_regulator()?.is_some_and(|up| up.reads_headers()))
     }
 
-    /// Returns the queue discipline of each direction, by [`Direction`], with its key.
+    /// Returns the queue discipline of each direction, by [`Direction`].
     ///
     /// # Errors
     /// Fails with the invalid key of a queue's table.
-    pub fn queues(&self) -> Result<[(&'static str, Arc<dyn QueueConfig>); 2], ConfigError> {
-        let of = |key, table: &Component<dyn QueueConfig>| {
-            let queue = table.config(&QUEUES).map_err(|error: ConfigError| error.under(key))?;
-            Ok((key, Arc::clone(queue)))
+    pub fn queues(&self) -> Result<[Arc<dyn QueueConfig>; 2], ConfigError> {
+        let of = |key: &str, table: &Component<dyn QueueConfig>| {
+            table.config(&QUEUES).map(Arc::clone).map_err(|error| error.under(key))
         };
         Ok([of("queue", &self.queue)?, of("up_queue", &self.up_queue())?])
     }

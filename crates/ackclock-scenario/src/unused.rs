@@ -11,6 +11,9 @@ use crate::{FlowGroup, Tables};
 /// Keys that select the regulators of a scenario.
 const REGULATORS_OF: [&str; 2] = ["edge.regulator", "edge.up_regulator"];
 
+/// Keys of the queues of an edge.
+const QUEUES_OF: [&str; 2] = ["queue", "up_queue"];
+
 impl Tables {
     /// Keys that have a value and no effect on simulated packets.
     pub(crate) fn unused_in_simulation(&self) -> Vec<Unused> {
@@ -34,41 +37,38 @@ impl Tables {
         let mut unnoticed = self.unnoticed_marks()?;
         for (index, flow) in self.flow.iter().enumerate() {
             let path = format!("flow.{index}");
-            let keys = self.unnoticed_of(flow).map_err(|error| error.under(&path))?;
-            unnoticed.extend(keys.into_iter().map(|key| Unused {
-                needs: key.needs.into_iter().map(|need| need.replace("flow", &path)).collect(),
-                key: format!("{path}.{}", key.key),
-                ..key
-            }));
+            unnoticed.extend(self.unnoticed_of(flow, &path).map_err(|error| error.under(&path))?);
         }
         Ok(unnoticed)
     }
 
-    /// Keys of a flow that nothing reacts to; those on which their effect depends begin with `flow`, if the flow has them.
-    fn unnoticed_of(&self, flow: &FlowGroup) -> Result<Vec<Unused>, ConfigError> {
+    /// Keys of the flow at `path` that nothing reacts to.
+    fn unnoticed_of(&self, flow: &FlowGroup, path: &str) -> Result<Vec<Unused>, ConfigError> {
+        let own = |key: &str| format!("{path}.{key}");
         let mut unnoticed = Vec::new();
         if flow.stagger != Span::ZERO && flow.count == 1 {
             let reason = "has no effect on a single flow: increase `count`, or delay the flow with `start`";
-            unnoticed.push(Unused::new("stagger", &["flow.count"], reason));
+            unnoticed.push(Unused::new(&own("stagger"), &[&own("count")], reason));
         }
         if flow.is_media()? {
             return Ok(unnoticed);
         }
         if !flow.headers.are_clear() && !self.edge.reads_headers()? {
             let reason = "has no effect, since no regulator reads headers";
-            unnoticed.push(Unused::new("headers", &REGULATORS_OF, reason));
+            unnoticed.push(Unused::new(&own("headers"), &REGULATORS_OF, reason));
         }
         let near = self.relay.as_ref().map_or_else(|| flow.sender(), |relay| relay.row(flow))?;
         if flow.dsack == Switch::On && ![flow.sender()?, near].iter().any(|sender| sender.uses_sack()) {
             let reason =
                 "has no effect with a sender without SACK: use one with SACK, such as `sack` or `cubic`";
-            unnoticed.push(Unused::new("dsack", &["flow.sender", "relay"], reason));
+            unnoticed.push(Unused::new(&own("dsack"), &[&own("sender"), "relay"], reason));
         }
         let has_nacks = !flow.towards.is_mobile() && self.edge.regulates_uploads();
         if flow.sender()?.config().nacks == Switch::On && !has_nacks {
             let reason =
                 "has no effect except on uploads with edge.regulator = { kind = \"snoop\", nacks = true }";
-            unnoticed.push(Unused::new("sender.nacks", &["flow.towards", "edge.regulator"], reason));
+            let needs = [&own("towards"), REGULATORS_OF[0]];
+            unnoticed.push(Unused::new(&own("sender.nacks"), &needs, reason));
         }
         Ok(unnoticed)
     }
@@ -80,9 +80,9 @@ impl Tables {
         let regulators = [Some(&self.edge.regulator), self.edge.up_regulator.as_ref()];
         let mut unused = Vec::new();
         for (side, towards) in [Towards::Mobile, Towards::Server].into_iter().enumerate() {
-            let (packets, (key, queue)) = (self.codepoints(towards)?, &queues[side]);
-            let keys = queue.unused(packets).into_iter();
-            unused.extend(keys.map(|unused| unused.under(&format!("{radio}.{key}"))));
+            let packets = self.codepoints(towards)?;
+            let keys = queues[side].unused(packets).into_iter();
+            unused.extend(keys.map(|key| key.under(&format!("{radio}.{}", QUEUES_OF[side]))));
             let Some(table) = regulators[side].filter(|_| !packets.ect) else { continue };
             let path = REGULATORS_OF[side];
             if table.config(&REGULATORS).map_err(|error| error.under(path))?.marks_only() {
