@@ -162,6 +162,32 @@ fn a_connection_may_have_any_number() {
     }
 }
 
+/// The estimators know connections by small numbers: one that comes after another was forgotten has a number that no open
+/// connection has, so what is learnt of the others stays the same.
+#[test]
+fn a_connection_that_comes_after_a_forgotten_one_is_not_mistaken_for_another() {
+    for regulator in ["wrs", "wrd", "forecast"] {
+        for others in 1..4 {
+            let learnt = |forgets: bool| {
+                let mut observer = observer(regulator);
+                open_idle(&mut observer, others);
+                let now = download(&mut observer, 1_200);
+                if forgets {
+                    observer.forget_quiet(now);
+                    assert_eq!(observer.connections(), 1);
+                }
+                let new = Record { flow: 500, value: 40_000, ..record(now, Record::OPENED, 1, 4 * PAYLOAD) };
+                observer.learn(&new);
+                observer.learn(&Record { flow: 500, ..record(now, Record::DATA, 1 + PAYLOAD, 0) });
+                let end = 1 + 1_201 * PAYLOAD;
+                let delay = observer.learn(&record(now + EVERY, Record::DATA, end, 0));
+                (delay, observer.allowed(now + EVERY).map(|allowed| allowed.bytes))
+            };
+            assert_eq!(learnt(true), learnt(false), "{regulator} beside {others}");
+        }
+    }
+}
+
 /// The handshake is the first sample of the loop, and each packet that an ACK called for is one more.
 #[test]
 fn before_three_samples_of_the_loop_nothing_is_allowed() {

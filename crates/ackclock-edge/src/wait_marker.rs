@@ -254,6 +254,21 @@ mod tests {
         assert_eq!(marker.probability(at(250), 1), 1.0);
     }
 
+    /// The queue is empty for the pause: the link was not asked for more, so its rate is still 1 MB/s.
+    #[test]
+    fn pauses_of_any_length_change_no_rate() {
+        for pause in [1, 11, 12, 100, 5_000] {
+            let mut marker = steady(NotEct::Pass);
+            marker.on_departed(at(200), &packet(Ecn::NotEct), view(0));
+            let begin = 200 + pause;
+            marker.on_data(at(begin), &packet(Ecn::NotEct), view(0));
+            (1..100).for_each(|ms| {
+                marker.on_departed(at(begin + ms), &packet(Ecn::NotEct), view(5_000));
+            });
+            assert_eq!(marker.rate, Some((1e6, 0.0)), "a pause of {pause} ms");
+        }
+    }
+
     #[test]
     fn an_impossible_value_is_refused() {
         use ackclock_core::Config as _;

@@ -187,3 +187,56 @@ impl Account {
         present.retain(|report| gone.binary_search(&report.id).is_err());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use ackclock_edge::EdgeConfig;
+    use ackclock_link::NoFiles;
+
+    use super::*;
+    use crate::{Plane, PlaneConfig};
+
+    const CONNECTIONS: usize = 4;
+
+    /// Connection `id`, which has delivered 10^id bytes.
+    fn report(id: usize) -> FlowReport {
+        let mut report = FlowReport { id: id as u32, packets: 1, ..FlowReport::default() };
+        let sender = report.sender() as usize;
+        report.ways[sender].delivered_bytes = 10u64.pow(id as u32);
+        report
+    }
+
+    /// One connection a page; each ends before the page of its number in `ends` is taken, or does not end.
+    fn counted(ends: [usize; CONNECTIONS]) -> (Snapshot, RunResult) {
+        let mut plane = Plane::new(&PlaneConfig::new(&EdgeConfig::default()), &NoFiles).unwrap();
+        let (ended, receiver) = channel();
+        let mut account = Account::new(receiver, "none".to_owned());
+        let snapshot = account.snapshot(|from| {
+            let now: Vec<_> = (0..CONNECTIONS).filter(|&id| ends[id] == from).collect();
+            now.into_iter().for_each(|id| ended.send(report(id)).unwrap());
+            let flows = if ends[from] > from { vec![report(from)] } else { Vec::new() };
+            let last = from + 1 == CONNECTIONS;
+            let rest = if last { Rest::Nothing(Box::new(plane.summary())) } else { Rest::From(from + 1) };
+            Some(Page { flows, rest })
+        });
+        let snapshot = snapshot.unwrap();
+        let result = account.results(&snapshot, "test", 1, Provenance::default());
+        (snapshot, result)
+    }
+
+    #[test]
+    fn a_connection_counts_once_whenever_it_ends_between_two_pages() {
+        for case in 0..(CONNECTIONS + 1).pow(CONNECTIONS as u32) {
+            let ends: [usize; CONNECTIONS] =
+                std::array::from_fn(|id| case / (CONNECTIONS + 1).pow(id as u32) % (CONNECTIONS + 1));
+            let (snapshot, result) = counted(ends);
+            assert_eq!((snapshot.totals.flows, snapshot.totals.delivered_bytes), (4, 1111), "{ends:?}");
+            let rows: Vec<u32> = result.flows.iter().map(|row| row.id).collect();
+            assert_eq!(rows, [0, 1, 2, 3], "{ends:?}");
+            let open = ends.iter().filter(|&&end| end == CONNECTIONS).count();
+            assert_eq!(snapshot.flows.len(), open, "{ends:?}");
+        }
+    }
+}

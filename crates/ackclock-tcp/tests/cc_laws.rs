@@ -180,6 +180,59 @@ fn apply(cc: &mut dyn CongestionControl, now: Time, op: &Op) {
     }
 }
 
+/// After persistent congestion a sender is in slow start (RFC 9002 section 7.6.2), also one that had left it: the window
+/// grows from 2 to at least 16 segments in four round trips.
+#[test]
+fn persistent_congestion_begins_a_slow_start() {
+    const MSS: u32 = 1000;
+    let initial_window = 100 * MSS;
+    let context = CcContext {
+        mss: MSS,
+        initial_window,
+        initial_ssthresh: u32::MAX,
+        loss_window: MSS,
+        stack: Stack::Rfc,
+    };
+    let ack = |cc: &dyn CongestionControl, millis: u64, rtt: u64| {
+        let ack = Ack {
+            marked: 0,
+            acked: MSS,
+            delivered: MSS,
+            in_flight: cc.window() - MSS,
+            rtt: Some(rtt * 1_000_000),
+            rate: None,
+            phase: Phase::Open,
+            window_limited: true,
+        };
+        sample(Time::from_nanos(millis * 1_000_000), &ack)
+    };
+    for (name, build) in CONTROLLERS {
+        let mut cc = build(context);
+        // A queue of up to 200 ms grows in front of the 50 ms of the path.
+        for step in 0..200 {
+            cc.on_ack(&ack(&*cc, step, 50 + step));
+        }
+        let (cause, window) = (Congestion::FastRetransmit, cc.window());
+        let now = Time::from_nanos(300_000_000);
+        cc.on_congestion(&CongestionEvent {
+            now,
+            cause,
+            flight: window,
+            window,
+            repeated_timeout: false,
+            lost_in_all: 1,
+        });
+        cc.on_persistent_congestion(2 * MSS);
+        cc.on_recovered(now);
+        for round in 0..4 {
+            for _ in 0..cc.window() / MSS {
+                cc.on_ack(&ack(&*cc, 1000 + 50 * round, 50));
+            }
+        }
+        assert!(cc.window() >= 16 * MSS, "{name}: a window of {} after four round trips", cc.window());
+    }
+}
+
 /// With segments of one byte the window in segments equals the window in bytes, and additions to it can overflow.
 #[test]
 fn the_largest_rate_is_borne_with_segments_of_a_byte() {

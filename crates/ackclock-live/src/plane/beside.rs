@@ -279,4 +279,35 @@ mod tests {
             assert_eq!(bypassed("udp:0.0.0.0/0 udp:[::]/0", "", &parts), (0, 0), "{v6}");
         }
     }
+
+    /// What a device refuses is lost in the direction in which it came, whether or not it came beside the link.
+    #[test]
+    fn a_refused_packet_counts_in_its_own_direction() {
+        for [up, down] in [[3, 0], [0, 3], [5, 2], [2, 5]] {
+            let mut plane = Plane::new(&PlaneConfig::new(&EdgeConfig::default()), &NoFiles).unwrap();
+            plane.select(Selection { only: vec!["tcp:1".parse().unwrap()], ..Selection::default() });
+            let mut expected = [0; 2];
+            for (side, count) in [(Side::Radio, up), (Side::Wired, down)] {
+                expected[side as usize] = count;
+                for _ in 0..count {
+                    let bytes = &fragments(false, 53, 1)[0];
+                    let mut buffer = plane.pool().buffer();
+                    buffer[..bytes.len()].copy_from_slice(bytes);
+                    let packet = plane.pool_mut().claim(&mut buffer, bytes.len()).unwrap();
+                    plane.arrive(Time::ZERO, side, packet);
+                }
+            }
+            while let Some(departure) = plane.poll_departure() {
+                plane.refused(departure);
+            }
+            for side in [Side::Radio, Side::Wired] {
+                let (traffic, refused) = (plane.traffic[side as usize], expected[side as usize]);
+                assert_eq!(
+                    (traffic.arrived, traffic.left, traffic.lost.refused),
+                    (refused, refused, refused)
+                );
+                assert_eq!(traffic.bypassed, Some(0), "{up} up, {down} down");
+            }
+        }
+    }
 }

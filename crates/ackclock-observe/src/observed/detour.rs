@@ -194,6 +194,23 @@ mod tests {
         }
     }
 
+    /// The first second shows one length of a tick, and the first four seconds another.
+    #[test]
+    fn a_clock_that_is_measured_anew_makes_no_way_longer() {
+        for [first, later] in [[100, 250], [100, 1000], [250, 1000]] {
+            let mut detour = Detour::default();
+            let mut ticks = Vec::new();
+            for sent in (0..=10_000u64).step_by(100) {
+                let stamp = sent.min(1000) * first / 1000 + sent.saturating_sub(1000) * later / 1000;
+                let beyond = detour.beyond(at(sent + 30), stamp as u32, Side::Network, None);
+                assert_eq!(beyond, Span::ZERO, "{first} and {later} ticks a second, after {sent} ms");
+                ticks.extend(detour.clock.tick);
+            }
+            ticks.dedup();
+            assert_eq!(ticks, [1000 / first, 1000 / later].map(ms));
+        }
+    }
+
     #[test]
     fn a_clock_that_was_set_is_begun_with_anew() {
         let mut detour = known(1000);

@@ -113,6 +113,22 @@ mod tests {
     }
 
     #[test]
+    fn each_probe_raises_it_to_the_least_of_its_own_samples() {
+        let mut floor = Floor::new(Time::ZERO);
+        floor.on_sample(ms(10), false);
+        for longer in [20, 40, 80, 160] {
+            floor.begin_probe();
+            assert_eq!(floor.count(), 0);
+            (0..3).for_each(|more| floor.on_sample(ms(longer + more), true));
+            floor.rise();
+            assert_eq!((floor.get(), floor.count()), (ms(longer), 3));
+        }
+        floor.begin_probe();
+        floor.rise();
+        assert_eq!(floor.get(), ms(160), "a probe without samples");
+    }
+
+    #[test]
     fn a_sample_is_low_within_an_eighth_or_two_packets() {
         let mut floor = Floor::new(Time::ZERO);
         floor.on_sample(ms(80), false);

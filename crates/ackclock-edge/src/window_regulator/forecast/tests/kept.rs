@@ -120,3 +120,16 @@ fn a_source_that_leaves_its_window_unused_has_nothing_kept() {
     bench.ack(31);
     assert_eq!(bench.regulator.held(FlowId(0)), 0);
 }
+
+#[test]
+fn over_an_idle_link_nothing_is_kept_however_many_packets_each_ack_acknowledges() {
+    for step in 1..=4 {
+        let (mut bench, acked, end) = ruled();
+        (acked..end).for_each(|_| bench.depart());
+        for ack in (acked + 1..end).step_by(step) {
+            bench.ack(ack);
+            assert_eq!(bench.regulator.held(FlowId(0)), 0, "ACK {ack} of {acked} to {end}, step {step}");
+            assert_eq!(bench.sent().last().map(|(sent, _)| *sent), Some(ack));
+        }
+    }
+}

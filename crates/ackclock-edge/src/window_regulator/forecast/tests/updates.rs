@@ -80,3 +80,25 @@ fn no_copy_is_made_of_an_ack_that_sacks() {
     (0..5).for_each(|_| bench.depart());
     assert_eq!(bench.sent(), [(0, 6)]);
 }
+
+#[test]
+fn a_copy_repeats_the_ecn_feedback_of_its_ack_and_none_of_its_other_flags() {
+    let feedback = [Flags(0), Flags::ECE, Flags::CWR, Flags::ECE | Flags::CWR];
+    for (flags, accurate) in feedback.into_iter().flat_map(|flags| [(flags, false), (flags, true)]) {
+        let mut bench = bench(Config { updates: 20.0, ..quiet() });
+        bench.arrive_all(0..5);
+        let mut ack = Bench::pure_ack(0);
+        ack.flags = ack.flags | flags | Flags::PSH;
+        ack.set_ae(accurate);
+        bench.handle(ack);
+        bench.sent();
+        bench.depart();
+        bench.depart();
+        let update = match bench.regulator.poll_output(bench.now) {
+            Some(Output::ToSender(update)) => update,
+            other => panic!("{other:?}"),
+        };
+        assert!(update.is_made());
+        assert_eq!((update.flags, update.ae()), (Flags::ACK | flags, accurate));
+    }
+}
