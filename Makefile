@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test live-tests rust-tests python-tests page-tests claims properties nightly checked check rust-check python-check audit mutants skeletons tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard rivals scoreboard-kernel box-live profiles check-ns2 check-ns2-sample peer-lte papers docs pages fuzz clean tools build wheel static deb ns3 release
+.PHONY: help run test live-tests rust-tests python-tests page-tests claims properties nightly checked check rust-check python-check audit mutants skeletons known-mutants tutorial bench instructions instructions-renew bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard rivals scoreboard-kernel box-live profiles check-ns2 check-ns2-sample peer-lte papers docs pages fuzz clean tools build wheel static deb ns3 release
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -133,6 +133,9 @@ mutants: tools ## Changes to FILES=... that no test of their crate notices, by c
 
 skeletons: tools ## What `cargo xtask new` writes compiles and keeps the laws (builds a copy)
 	$(CARGO) xtask skeletons
+
+known-mutants: tools ## A named test notices each fault of xtask/known_mutants.toml, by one build (that of `make skeletons`)
+	$(CARGO) xtask known-mutants
 
 tutorial: tools ## The tutorial's regulator runs in a comparison (builds a copy)
 	$(CARGO) xtask tutorial

@@ -3,10 +3,13 @@
 
 mod cargo;
 mod circles;
+mod copy;
 mod dependencies;
 mod headings;
+mod known_mutants;
 mod licences;
 mod lines;
+mod mutant_check;
 mod skeleton;
 mod skeleton_check;
 mod source;
@@ -18,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const HELP: &str = "\
-cargo xtask check                  all checks below except `skeletons` and `tutorial`
+cargo xtask check                  all checks below except those that build a copy
 cargo xtask circles                no files of a crate import each other in a circle
 cargo xtask deps                   crates depend on each other downwards only
 cargo xtask headings               every model file states its source and its validation
@@ -27,6 +30,7 @@ cargo xtask lines                  functions have at most 40 lines; hints for fi
 cargo xtask words                  no left-overs and no private paths in files under version control
 cargo xtask tests                  tests/main.rs of a crate names every file beside it
 cargo xtask skeletons              skeletons of `new` compile and satisfy the laws (slow: builds a copy)
+cargo xtask known-mutants          a named test notices each fault of xtask/known_mutants.toml (slow: builds a copy)
 cargo xtask tutorial               the tutorial's regulator runs in a comparison (slow: builds a copy)
 cargo xtask third-party            writes THIRD-PARTY.txt, the licence texts of linked crates
 cargo xtask new KIND NAME          writes a skeleton; KIND is one of";
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         ["check"] => report(&root, &CHECKS),
         [check] if CHECKS.contains(&check) => report(&root, &[check]),
         ["skeletons"] => skeleton_check::run(&root),
+        ["known-mutants"] => mutant_check::run(&root),
         ["tutorial"] => skeleton_check::tutorial(&root),
         ["third-party"] => third_party::write(&root),
         ["new", kind, name] => skeleton::write(&root, kind, name).map(|file| println!("{}", file.display())),
