@@ -147,9 +147,8 @@ impl Daemon {
     /// # Errors
     /// Fails if the interface does not exist, another process owns the box, or the kernel refuses the program.
     pub fn start(options: Options, policy: Policy) -> Result<Self, BoxError> {
-        let unwatched = |error| BoxError::Interface(format!("interfaces cannot be watched: {error}"));
-        let devices = DeviceEvents::open().map_err(unwatched)?;
-        let interface = machine::interface(&options.interface).map_err(BoxError::Interface)?;
+        let devices = DeviceEvents::open().map_err(BoxError::Unwatched)?;
+        let interface = machine::interface(&options.interface)?;
         let (pins, files, lock) = own(&options)?;
         let (mut clip, taken_over) = Clip::attach(&pins, policy.side(), policy.has_networks())?;
         clip.cover(&policy.prefixes())?;
@@ -322,7 +321,7 @@ impl Daemon {
     }
 
     fn attach_again(&mut self) -> Result<(), BoxError> {
-        let interface = machine::interface(&self.options.interface).map_err(BoxError::Interface)?;
+        let interface = machine::interface(&self.options.interface)?;
         let policy = self.subscribers.policy().clone();
         let pins = Pins::new(&self.options.interface)?;
         let files = Files::of(&self.options.folder, &pins.name());

@@ -17,14 +17,44 @@ pub enum BoxError {
     #[error(transparent)]
     Clip(#[from] ClipError),
     /// The network interface is missing or unsuitable.
-    #[error("{0}")]
-    Interface(String),
+    #[error(transparent)]
+    Interface(#[from] InterfaceError),
+    /// The kernel does not report changes of the network interfaces.
+    #[error("interfaces cannot be watched: {0}")]
+    Unwatched(io::Error),
     /// Another process already runs a box on this interface.
     #[error("process {0} is the box of `{1}` already; `ackclock box stop {1}` ends it")]
     Taken(i32, String),
     /// A file of the run-time folder could not be read or written.
     #[error("{0}: {1}")]
     File(PathBuf, io::Error),
+}
+
+/// Reason why a box cannot use a network interface.
+#[derive(Debug, thiserror::Error)]
+pub enum InterfaceError {
+    /// The kernel does not list the interfaces.
+    #[error("the interfaces cannot be listed: {0}")]
+    Unlisted(io::Error),
+    /// No interface has this name.
+    #[error("there is no interface `{name}`; there are {}", names.join(", "))]
+    Missing {
+        /// Name that was asked for.
+        name: String,
+        /// Names of all interfaces, sorted.
+        names: Vec<String>,
+    },
+    /// The kernel does not describe the interface of this name.
+    #[error("`{0}`: {1}")]
+    Unread(String, io::Error),
+    /// The link header of the device has an unknown length.
+    #[error("`{name}` is a device of type {kind}, whose header has an unknown length")]
+    Header {
+        /// Name of the interface.
+        name: String,
+        /// Type of the device (ARPHRD).
+        kind: u16,
+    },
 }
 
 /// Error while the BPF program is loaded, attached, read or removed.

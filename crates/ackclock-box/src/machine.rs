@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::clip::Clip;
 use crate::devices;
-use crate::error::ClipError;
+use crate::error::{ClipError, InterfaceError};
 use crate::interface::index;
 use crate::names::{MOUNT, PINS, ROOT};
 use crate::pins::Folder;
@@ -36,19 +36,20 @@ pub struct Interface {
 /// Reads the properties of an interface in this network namespace.
 ///
 /// # Errors
-/// Fails with a sentence that says why the interface cannot be used.
-pub fn interface(name: &str) -> Result<Interface, String> {
-    let all = || getifaddrs().map_err(|error| format!("the interfaces cannot be listed: {error}"));
+/// Fails if a box cannot use the interface.
+pub fn interface(name: &str) -> Result<Interface, InterfaceError> {
+    let all = || getifaddrs().map_err(|error| InterfaceError::Unlisted(error.into()));
     let Some(index) = index(name) else {
         let mut names: Vec<_> = all()?.map(|one| one.interface_name).collect();
         names.sort();
         names.dedup();
-        return Err(format!("there is no interface `{name}`; there are {}", names.join(", ")));
+        return Err(InterfaceError::Missing { name: name.to_owned(), names });
     };
     // A file of sysfs may describe another namespace.
-    let kind = devices::device(index).map_err(|error| format!("`{name}`: {error}"))?.kind;
+    let device = devices::device(index).map_err(|error| InterfaceError::Unread(name.to_owned(), error));
+    let kind = device?.kind;
     let Some((_, header)) = HEADERS.into_iter().find(|(known, _)| *known == kind) else {
-        return Err(format!("`{name}` is a device of type {kind}, whose header has an unknown length"));
+        return Err(InterfaceError::Header { name: name.to_owned(), kind });
     };
     let address = |one: nix::ifaddrs::InterfaceAddress| Some(one.address?.as_sockaddr_in()?.ip());
     let addresses = all()?.filter(|one| one.interface_name == name).filter_map(address).collect();
@@ -74,6 +75,7 @@ pub fn needs(name: &str) -> Vec<Need> {
         found: found.unwrap_or_else(|why| why),
     };
     let device = interface(name).map(|found| format!("{} bytes of link header", found.header));
+    let device = device.map_err(|error| error.to_string());
     let loads = Clip::load().map(|_| "loads and passes the verifier".to_owned());
     let loads = loads.map_err(|error| error.to_string());
     vec![

@@ -10,7 +10,7 @@ use crate::clip::Pins;
 use crate::config::Policy;
 use crate::daemon::{Daemon, Options};
 use crate::devices::{self, Device};
-use crate::error::BoxError;
+use crate::error::{BoxError, InterfaceError};
 use crate::files::{Files, pause};
 use crate::interface;
 use crate::maps::Counts;
@@ -107,8 +107,8 @@ impl Reading {
     }
 }
 
-fn device(interface: &str) -> Result<Device, BoxError> {
-    let gone = |error: io::Error| BoxError::Interface(format!("`{interface}`: {error}"));
+fn device(interface: &str) -> Result<Device, InterfaceError> {
+    let gone = |error: io::Error| InterfaceError::Unread(interface.to_owned(), error);
     let index = interface::index(interface).ok_or_else(|| gone(io::ErrorKind::NotFound.into()))?;
     devices::device(index).map_err(gone)
 }

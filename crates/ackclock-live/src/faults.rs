@@ -64,6 +64,17 @@ impl Fault {
     }
 }
 
+/// Reason why a link does not accept a fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddFaultError {
+    /// The link has as many faults as it can have.
+    #[error("there are {MOST_FAULTS} faults already; clear them first")]
+    TooMany,
+    /// A flow of the fault is not written as a match.
+    #[error("{0}")]
+    Match(String),
+}
+
 /// What happens to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
@@ -182,12 +193,13 @@ impl Faults {
     ///
     /// # Errors
     /// Fails if a match is not one, or if there are too many faults.
-    pub(crate) fn add(&mut self, now: Time, fault: Fault) -> Result<(), String> {
+    pub(crate) fn add(&mut self, now: Time, fault: Fault) -> Result<(), AddFaultError> {
         self.expire(now);
         if self.active.len() >= MOST_FAULTS {
-            return Err(format!("there are {MOST_FAULTS} faults already; clear them first"));
+            return Err(AddFaultError::TooMany);
         }
-        let matches = fault.only.iter().map(|text| text.parse()).collect::<Result<_, String>>()?;
+        let matches = fault.only.iter().map(|text| text.parse()).collect::<Result<_, String>>();
+        let matches = matches.map_err(AddFaultError::Match)?;
         let until = fault.lasts.map(|lasts| now + lasts);
         self.active.push(Active {
             fault,
@@ -517,7 +529,7 @@ mod tests {
         assert!(short.is_empty());
         let error =
             short.add(Time::ZERO, Fault { kind: FaultKind::Reset(0), only: vec!["x".into()], lasts: None });
-        assert!(error.unwrap_err().contains("write tcp:5432"));
+        assert!(error.unwrap_err().to_string().contains("write tcp:5432"));
     }
 
     #[test]

@@ -103,15 +103,20 @@ impl Gateway {
     /// Checks that the interface still exists.
     ///
     /// # Errors
-    /// Fails with the name of the interface.
-    pub fn check_interface(&self) -> Result<(), String> {
+    /// Fails if it was removed, or another interface has its name.
+    pub fn check_interface(&self) -> Result<(), Disappeared> {
         let Interface { index, name } = &self.interface;
         match if_nametoindex(name.as_str()) {
             Ok(found) if found == *index => Ok(()),
-            _ => Err(format!("the interface {name} has disappeared")),
+            _ => Err(Disappeared(name.clone())),
         }
     }
 }
+
+/// The interface of a gateway, with this name, no longer exists.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the interface {0} has disappeared")]
+pub struct Disappeared(pub String);
 
 /// Attaches a program before all others.
 fn attach(ebpf: &mut Ebpf, name: &str, interface: &str, hook: TcAttachType) -> Result<(), Obstacle> {

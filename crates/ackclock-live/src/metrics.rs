@@ -95,18 +95,43 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
+/// Reason why a server cannot have an address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// The text is not an address; `port` is an example.
+    #[error("`{text}` is neither a port, {port}, nor an address with a port, 127.0.0.1:{port}")]
+    Malformed {
+        /// Text that was parsed.
+        text: String,
+        /// Port of the text, or one that it could have.
+        port: u16,
+    },
+    /// Other machines can reach the address.
+    #[error("{0} is not a loopback address; write a port, {port}, or 127.0.0.1:{port} or [::1]:{port}", port = .0.port())]
+    NotLoopback(SocketAddr),
+}
+
+/// Parses a loopback address with a port. A port alone means 127.0.0.1.
+///
+/// # Errors
+/// Fails if the text is not an address, or if the address is not a loopback address.
+pub fn parse_loopback(text: &str) -> Result<SocketAddr, AddressError> {
+    let address = parse_address(text)?;
+    if address.ip().is_loopback() { Ok(address) } else { Err(AddressError::NotLoopback(address)) }
+}
+
 /// Parses a socket address. A port alone means the loopback address, so that nothing is exposed by default.
 ///
 /// # Errors
-/// Fails if the text is not an address; the error states the expected format.
-pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
+/// Fails if the text is not an address.
+pub fn parse_address(text: &str) -> Result<SocketAddr, AddressError> {
     let port = text.strip_prefix(':').unwrap_or(text);
     if let Ok(port) = port.parse() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
     text.parse().map_err(|_| {
         let port = text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(9100);
-        format!("`{text}` is neither a port, {port}, nor an address with a port, 127.0.0.1:{port}")
+        AddressError::Malformed { text: text.to_owned(), port }
     })
 }
 
@@ -221,6 +246,10 @@ mod tests {
         assert_eq!(parse_address(":9100"), Ok("127.0.0.1:9100".parse().unwrap()));
         assert_eq!(parse_address("0.0.0.0:80"), Ok("0.0.0.0:80".parse().unwrap()));
         assert!(parse_address("everywhere").is_err());
+        assert_eq!(parse_loopback("8474"), Ok("127.0.0.1:8474".parse().unwrap()));
+        assert_eq!(parse_loopback("[::1]:1"), Ok("[::1]:1".parse().unwrap()));
+        let open = "0.0.0.0:8474".parse().unwrap();
+        assert_eq!(parse_loopback("0.0.0.0:8474"), Err(AddressError::NotLoopback(open)));
     }
 
     /// Address of a metrics server whose page is `x 1`.

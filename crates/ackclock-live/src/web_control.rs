@@ -18,7 +18,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::os::fd::AsFd;
 
 use serde_json::{Value, json};
@@ -26,19 +26,6 @@ use serde_json::{Value, json};
 use crate::clients::{self, Protocol};
 use crate::control::{LinkRequest, Outage};
 use crate::faults::Fault;
-use crate::metrics::parse_address;
-
-/// Parses a loopback address with a port. A port alone means 127.0.0.1.
-///
-/// # Errors
-/// Fails if the text is not an address, or if the address is not a loopback address.
-pub fn parse_loopback(text: &str) -> Result<SocketAddr, String> {
-    let address = parse_address(text)?;
-    if address.ip().is_loopback() {
-        return Ok(address);
-    }
-    Err(format!("{address} is not a loopback address; write a port, 8474, or 127.0.0.1:8474 or [::1]:8474"))
-}
 
 /// Creates the token of a link: 128 random bits in hexadecimal.
 ///
@@ -367,14 +354,11 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_whole_with_its_last_byte_and_only_loopback_addresses_are_served() {
+    fn a_request_is_whole_with_its_last_byte_and_each_token_differs() {
         type Any = Http<fn(&LinkRequest) -> Result<String, String>>;
         let whole = request("PATCH /link", GOOD, "{}");
         let bytes = whole.as_bytes();
         assert!((0..bytes.len()).all(|length| !Any::is_whole(&bytes[..length])) && Any::is_whole(bytes));
-        assert_eq!(parse_loopback("8474"), Ok("127.0.0.1:8474".parse().unwrap()));
-        assert_eq!(parse_loopback("[::1]:1"), Ok("[::1]:1".parse().unwrap()));
-        assert!(parse_loopback("0.0.0.0:8474").unwrap_err().contains("is not a loopback address"));
         assert!(token().is_ok_and(|one| one.len() == 32 && token().is_ok_and(|other| one != other)));
     }
 }

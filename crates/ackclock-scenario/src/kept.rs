@@ -157,7 +157,7 @@ impl Want<'_> {
         };
         let mut rows = Vec::new();
         for FoundRow { place, text, written } in found {
-            let job = Row::parse(&text).and_then(|row| {
+            let job = Row::parse(&text).map_err(|error| error.to_string()).and_then(|row| {
                 self.check_build(&row, written, &now)?;
                 row.differs_in_inputs(&mut digest).map_or(Ok(()), Err)?;
                 Ok((self.job_of(&row, &jobs)?, row.result))

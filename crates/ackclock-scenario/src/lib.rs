@@ -59,7 +59,7 @@ pub use measure::Measure;
 pub use progress::{Progress, Stage};
 pub use recordings::{certainties, said_of_recordings};
 pub use relay::RelayTable;
-pub use row::Row;
+pub use row::{NotARun, Row};
 pub use run::{Outcome, RunOptions, run};
 pub use scenario::{Scenario, dropped_from};
 pub use series::Series;

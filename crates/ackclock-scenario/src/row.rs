@@ -19,13 +19,18 @@ pub struct Row {
     pub point: Map<String, Value>,
 }
 
+/// Text that is not the JSON object of a run.
+#[derive(Debug, thiserror::Error)]
+#[error("is not the object of a run: {0}")]
+pub struct NotARun(#[from] serde_json::Error);
+
 impl Row {
     /// Parses a result row from its JSON text.
     ///
     /// # Errors
     /// Returns an error if the text is not the JSON object of a run.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|error| format!("is not the object of a run: {error}"))
+    pub fn parse(text: &str) -> Result<Self, NotARun> {
+        Ok(serde_json::from_str(text)?)
     }
 
     /// Identifier of this result row. Rows of other runs, builds and settings have different identifiers.

@@ -25,7 +25,6 @@ use std::path::PathBuf;
 use ackclock_core::Span;
 use ackclock_live::faults::FaultKind;
 use ackclock_live::selection::Match;
-use ackclock_live::web_control;
 use ackclock_scenario::{DiskFiles, Inputs, Limit};
 
 use self::conditions::Conditions;
@@ -165,7 +164,7 @@ struct Watching {
     /// Let programs with the token $ACKCLOCK_TOKEN control the link by HTTP at this port of the loopback address, or at
     /// this loopback address, on the machine and inside: GET and PATCH /link, POST /outage, GET, POST and DELETE
     /// /faults, GET /results.
-    #[arg(long, value_name = "ADDR", value_parser = web_control::parse_loopback)]
+    #[arg(long, value_name = "ADDR", value_parser = ackclock_live::metrics::parse_loopback)]
     control: Option<SocketAddr>,
     /// Send signed reports of the downlink's rate and queue to a proxy at this UDP address (`ackclock proxy`).
     #[arg(long, value_name = "ADDR", requires_all = ["report_key", "report_user"])]

@@ -169,8 +169,9 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
 
 fn failure(error: BoxError) -> Failure {
     match error {
-        BoxError::Interface(message) => Failure::Input(message),
-        BoxError::Clip(ClipError::Name(_)) => Failure::Input(error.to_string()),
+        BoxError::Interface(_) | BoxError::Unwatched(_) | BoxError::Clip(ClipError::Name(_)) => {
+            Failure::Input(error.to_string())
+        }
         error => Failure::Run(error.to_string()),
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Chosen {
 /// Fails if the line or its scenario is missing or invalid, or if the repeated run would give a different line.
 pub(super) fn find(from: &str, anyway: bool) -> Result<Chosen, Failure> {
     let failure = |why: String| Failure::Input(format!("--from {from}: {why}"));
-    let row = Row::parse(&line(from)?).map_err(failure)?;
+    let row = Row::parse(&line(from)?).map_err(|error| failure(error.to_string()))?;
     let file = ScenarioFile::new(row.result.scenario.clone().into(), row.result.provenance.set.clone());
     let axes: Vec<Axis> =
         row.point.iter().map(|(key, value)| Axis::new(key, vec![value.clone()], from)).collect();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::inventory::Inside;
 use super::{Beside, Departure, Plane};
 use crate::Hop;
-use crate::faults::{Fault, Toward, Verdict, hold_fin, reset};
+use crate::faults::{AddFaultError, Fault, Toward, Verdict, hold_fin, reset};
 use crate::flow::NO_FLOW;
 use crate::parse::{Fragment, Layout, fragment, parse};
 use crate::port::Side;
@@ -37,7 +37,7 @@ impl Plane {
     ///
     /// # Errors
     /// Fails if a flow of the fault is not written as a match, or if there are too many faults.
-    pub fn add_fault(&mut self, now: Time, fault: Fault) -> Result<(), String> {
+    pub fn add_fault(&mut self, now: Time, fault: Fault) -> Result<(), AddFaultError> {
         self.faults.add(now, fault)
     }
 

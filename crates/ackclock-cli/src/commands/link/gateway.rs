@@ -1,6 +1,6 @@
 //! `--gateway`: runs a link for the devices behind an interface of this machine.
 
-use ackclock_live::gateway::{Gateway, GatewayError};
+use ackclock_live::gateway::{Disappeared, Gateway, GatewayError};
 use ackclock_live::namespace::Received;
 use ackclock_scenario::Scenario;
 
@@ -44,7 +44,7 @@ pub(super) fn run(
     drop(gateway);
     let (results, series, outputs) = link.finish();
     let printed = results.and_then(|results| deliver(args, scenario, &results, series.as_ref()));
-    let failures = [ended.err().map(Failure::Run), printed.err()];
+    let failures = [ended.err().map(|gone| Failure::Run(gone.to_string())), printed.err()];
     conclude(0, failures.into_iter().flatten().chain(outputs.finish()).collect())
 }
 
@@ -73,7 +73,7 @@ fn refuse_others(args: &Args, scenario: &Scenario) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Fails if the interface disappears.
-fn attend(gateway: &Gateway, requests: &Requests, link: &Link, shown: Place) -> Result<(), String> {
+fn attend(gateway: &Gateway, requests: &Requests, link: &Link, shown: Place) -> Result<(), Disappeared> {
     let mut progress = Progress::begin(shown);
     loop {
         if requests.wait(PERIOD).any(|received: Received| received.is_request()) {

@@ -485,7 +485,8 @@ impl Shared {
             LinkRequest::Outage(outage) => self.interrupt(*outage).map(|()| String::new()),
             LinkRequest::Fault(fault) => {
                 let fault = fault.clone();
-                self.of_plane(|plane, now| plane.add_fault(now, fault))?.map(|()| String::new())
+                let added = self.of_plane(|plane, now| plane.add_fault(now, fault))?;
+                added.map(|()| String::new()).map_err(|error| error.to_string())
             }
             LinkRequest::Faults => self.of_plane(|plane, now| plane.faults(now).to_string()),
             LinkRequest::ClearFaults => {

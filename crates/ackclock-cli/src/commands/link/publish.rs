@@ -45,7 +45,7 @@ fn one(item: &str) -> Result<(SocketAddr, u16), String> {
 
 /// Parses the value of `--proxy`: a port, or an address with a port.
 pub(super) fn proxy(text: &str) -> Result<SocketAddr, String> {
-    let at = parse_address(text)?;
+    let at = parse_address(text).map_err(|error| error.to_string())?;
     if at.port() == 0 { Err("`0` is not a port; write a number from 1 to 65535".to_owned()) } else { Ok(at) }
 }
 

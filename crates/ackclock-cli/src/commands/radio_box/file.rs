@@ -50,7 +50,8 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Failure> {
     };
     let edge = edge(scenario.tables()).map_err(wrong)?;
     let policy = table.policy(edge, list.as_deref()).map_err(|error| wrong(error.to_string()))?;
-    let metrics = table.metrics.as_deref().map(loopback).transpose();
+    // Metrics name subscribers, so only this machine may read them.
+    let metrics = table.metrics.as_deref().map(metrics::parse_loopback).transpose();
     let metrics = metrics.map_err(|error| wrong(format!("box.metrics: {error}")))?;
     let settings = Settings { policy, act: table.act, stale: table.stale };
     Ok(Loaded { interface: table.interface, metrics, settings })
@@ -86,15 +87,6 @@ fn table(path: &Path, text: &str) -> Result<BoxTable, Failure> {
 /// Path of a file that the configuration file names, relative to the folder of the configuration file.
 fn beside(path: &Path, file: &Path) -> PathBuf {
     path.parent().unwrap_or(Path::new("")).join(file)
-}
-
-/// Address of the metrics. Metrics name subscribers, so only this machine may read them.
-fn loopback(text: &str) -> Result<SocketAddr, String> {
-    let address = metrics::parse_address(text)?;
-    if address.ip().is_loopback() {
-        return Ok(address);
-    }
-    Err(format!("{address} is not a loopback address, such as 127.0.0.1:9100"))
 }
 
 /// Regulator and buffer of a box whose file has none.
