@@ -90,7 +90,8 @@ def main() -> int:
 
 
 # Senders that use an option, of options that not all use.
-ONLY_OF = {"cubic": ("cubic",), "bbr": ("bbr",), "prr": ("newreno", "sack", "cubic")}
+WINDOWED = ("newreno", "sack", "cubic")
+ONLY_OF = {"cubic": ("cubic",), "bbr": ("bbr",), "prr": WINDOWED, "growth": WINDOWED}
 
 
 def row(worlds: Worlds, option: Option, cells: list[Cell], senders: list[Sender]) -> list[str]:

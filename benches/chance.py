@@ -243,7 +243,5 @@ def flows(draw: Draw, run: int) -> str:
 
 def group(sender: str, count: int, size: int, start: float, stagger: int) -> str:
     """Flows of one sender: the first starts at `start`, each other `stagger` after the one before, in ms."""
-    return (
-        f'\n[[flow]]\nsender = "{sender}"\npacket = "{size}B"\ncount = {count}\n'
-        f'start = "{start:.3f}ms"\nstagger = "{stagger}ms"\n'
-    )
+    apart = f'stagger = "{stagger}ms"\n' if count > 1 or not stagger else ""
+    return f'\n[[flow]]\nsender = "{sender}"\npacket = "{size}B"\ncount = {count}\nstart = "{start:.3f}ms"\n{apart}'
