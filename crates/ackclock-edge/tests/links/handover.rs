@@ -134,6 +134,22 @@ fn nothing_crosses_the_air_of_the_user_until_the_handover_ends() {
 }
 
 #[test]
+fn blocks_of_other_users_are_sent_again_during_the_handover() {
+    // Each block fails once, and is sent again 12 ms later.
+    let harq = json!({"error": "100%", "repetition_error": "0%", "delay": "12ms"});
+    for table in [over_cell(harq.clone(), json!({})), radio_access::granted(harq)] {
+        let mut bearer = bearer(&table, 2);
+        let (_, handover) = handover(1, [1000, 3000], HandoverTo::Cell, true);
+        bearer.change(ms(1000), Direction::Down, Change::Handover(handover));
+        bearer.enqueue(ms(1010), Direction::Down, &segment(1, 0, 500)).unwrap();
+        bearer.enqueue(ms(1100), Direction::Down, &segment(0, 0, 500)).unwrap();
+        let (at, _) = bearer.peek_event(ms(2000), Direction::Down).unwrap();
+        assert_eq!(bearer.take_segment(Direction::Down).flow, FlowId(0));
+        assert!(at < ms(1200), "{table}: {at:?}");
+    }
+}
+
+#[test]
 fn acknowledged_mode_loses_nothing_unless_the_old_controller_does_not_forward() {
     for table in acknowledged() {
         for (to, forward) in ALL {

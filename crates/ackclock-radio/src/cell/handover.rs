@@ -29,11 +29,11 @@ impl Cell {
         packets
     }
 
-    /// Serves a user with data again when its hand-over ends at `until`.
-    pub(super) fn await_return(&mut self, until: Time, user: u32) {
-        if !self.returns.contains(&(until, user)) {
-            let place = self.returns.partition_point(|&(due, _)| due <= until);
-            self.returns.insert(place, (until, user));
+    /// Serves a user with data again at `due`: at the end of its hand-over, or for a retransmission.
+    pub(super) fn await_return(&mut self, due: Time, user: u32) {
+        if !self.returns.contains(&(due, user)) {
+            let place = self.returns.partition_point(|&(other, _)| other <= due);
+            self.returns.insert(place, (due, user));
         }
     }
 }

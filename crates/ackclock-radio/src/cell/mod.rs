@@ -399,9 +399,11 @@ impl Cell {
             harq.sent(at, &last, rest, self.air.slots, self.air.served);
         }
         let again = harq.land(self.air.begins, at, fate);
-        self.returns.extend(again.map(|due| (due, user)));
         last.clear();
         self.air.last = last;
+        if let Some(due) = again {
+            self.await_return(due, user);
+        }
         while let Some((segment, fate, repetitions)) =
             self.members[user as usize].harq.as_mut().and_then(|harq| harq.release())
         {
