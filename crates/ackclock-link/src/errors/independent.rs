@@ -52,6 +52,11 @@ impl Independent {
     pub const fn new(share: Loss, stream: Stream) -> Self {
         Self { share, stream }
     }
+
+    /// Whether nothing is lost.
+    pub(super) const fn is_lossless(&self) -> bool {
+        self.share.probability() == 0.0
+    }
 }
 
 impl ErrorProcess for Independent {
@@ -59,6 +64,10 @@ impl ErrorProcess for Independent {
     // later packets.
     #[inline]
     fn fate(&mut self, _: Time) -> Fate {
-        if self.stream.chance(self.share.probability()) { Fate::Lost } else { Fate::Arrives }
+        if !self.is_lossless() && self.stream.chance(self.share.probability()) {
+            Fate::Lost
+        } else {
+            Fate::Arrives
+        }
     }
 }

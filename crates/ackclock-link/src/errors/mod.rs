@@ -73,6 +73,14 @@ pub enum AnyErrorProcess {
     Other(Box<dyn ErrorProcess>),
 }
 
+impl AnyErrorProcess {
+    /// Whether packets or blocks may be lost.
+    #[inline]
+    pub fn may_lose(&self) -> bool {
+        !matches!(self, Self::Independent(process) if process.is_lossless())
+    }
+}
+
 impl ErrorProcess for AnyErrorProcess {
     delegate! {
         to match self {

@@ -82,14 +82,6 @@ use reports::Reports;
 use saturated::Reference;
 use slots::Slots;
 
-/// Start of a packet's first transmission.
-pub(crate) struct Begun {
-    /// Arrival time of the packet at the cell.
-    pub(crate) arrived: Time,
-    pub(crate) start: Time,
-    pub(crate) segment: Segment,
-}
-
 /// Assumed packet size before the first packet, bytes.
 const FULL_PACKET: u64 = 1500;
 
@@ -123,8 +115,6 @@ pub struct Cell {
     outcomes: Outcomes,
     reports: Reports,
     waits: Histogram,
-    /// Packets whose transmission has started, for a bearer above the cell; `None` unless requested.
-    begun: Option<VecDeque<Begun>>,
     /// Requests for packets at each grant; `None` if packets are queued in the cell.
     pull: Option<Pull>,
     /// Total capacity used, in the unit of [`Grant`]: bits times slots per second.
@@ -165,22 +155,11 @@ impl Cell {
             outcomes: Outcomes::default(),
             reports: Reports::default(),
             waits: Histogram::default(),
-            begun: None,
             pull: None,
             sent: 0,
             bytes: 0,
             reference: Reference::new(config, streams, name),
         })
-    }
-
-    /// Starts to record the packets whose transmission starts. The caller then counts their queueing delays.
-    pub(crate) fn want_begun(&mut self) {
-        self.begun = Some(VecDeque::new());
-    }
-
-    /// Returns the next packet whose transmission has started.
-    pub(crate) fn poll_begun(&mut self) -> Option<Begun> {
-        self.begun.as_mut()?.pop_front()
     }
 
     /// Counts of a user's HARQ blocks, and the use of the user's blocks.
@@ -353,9 +332,9 @@ impl Cell {
         while room > 0 {
             let begun = member.begun.take().or_else(|| {
                 let (arrived, segment) = self.backlog.take(start, user)?;
-                match &mut self.begun {
-                    None => self.waits.record(start.since(arrived)),
-                    Some(begun) => begun.push_back(Begun { arrived, start, segment }),
+                // Packets of a layer above wait there.
+                if self.pull.is_none() {
+                    self.waits.record(start.since(arrived));
                 }
                 let bytes = u64::from(segment.wire_bytes());
                 self.bytes += bytes;
@@ -411,26 +390,48 @@ impl Cell {
         }
     }
 
-    /// Handles a packet that leaves the transmitter at `at`, with its retransmissions if the cell has HARQ.
+    /// Handles a packet that leaves the transmitter at `at`, with its retransmissions if the cell has HARQ. PDUs of the
+    /// packet that may be lost separately, or arrive at different times, are separate packets from now on.
     fn leave(&mut self, at: Time, user: u32, segment: Segment, fate: Fate, told: Option<Repetitions>) {
+        let (member, pdus) = (&self.members[user as usize], self.pdus_in(&segment));
+        if pdus == 1 || !(member.errors.may_lose() || member.delays.vary()) {
+            return self.leave_together(at, user, &segment, fate, told);
+        }
+        for number in 0..pdus {
+            let pdu = self.pdu(&segment, number);
+            self.leave_together(at, user, &pdu, fate, told);
+        }
+    }
+
+    /// Handles a packet that leaves the transmitter at `at`, of which all PDUs have the same fate.
+    #[inline]
+    fn leave_together(
+        &mut self,
+        at: Time,
+        user: u32,
+        segment: &Segment,
+        fate: Fate,
+        told: Option<Repetitions>,
+    ) {
         let member = &mut self.members[user as usize];
         // Loss and delay are drawn for every packet, so that the fate of one packet does not affect the random numbers
         // of later packets.
         let (radio, delay) = (member.errors.fate(at), member.delays.draw());
         if fate == Fate::Lost || radio == Fate::Lost {
-            self.outcomes.push(at, LinkEvent::Dropped(Cause::Medium), segment);
+            self.outcomes.push(at, LinkEvent::Dropped(Cause::Medium), *segment);
             return;
-        }
-        self.reports.on_served(at, user, segment.wire_bytes());
-        if self.departures == Departures::Watched {
-            self.outcomes.push(at, LinkEvent::Departed, segment);
         }
         // Packets of a user stay in order; different users do not delay each other.
         let wait = member.harq.as_mut().map_or(Span::ZERO, |harq| harq.take_wait());
         member.last_arrival = member.last_arrival.max(at + delay + wait);
+        let arrives = member.last_arrival;
+        self.reports.on_served(at, user, segment.wire_bytes(), self.pdus_in(segment));
+        if self.departures == Departures::Watched {
+            self.outcomes.push(at, LinkEvent::Departed, *segment);
+        }
         match told {
-            Some(repetitions) => self.outcomes.put_repeated(member.last_arrival, &segment, repetitions),
-            None => self.outcomes.put(member.last_arrival, &segment),
+            Some(repetitions) => self.outcomes.put_repeated(arrives, segment, repetitions),
+            None => self.outcomes.put(arrives, segment),
         }
     }
 
@@ -489,24 +490,12 @@ impl Cell {
     fn put(&mut self, now: Time, segment: &Segment, place: Place) -> Result<(), Cause> {
         self.advance(now);
         let taken = self.backlog.enqueue(now, segment, self.unqueued(segment.flow), place);
-        self.begin_turn(now, segment.flow);
-        taken
-    }
-
-    /// Adds a packet to the back of its flow's queue, after [`advance`](Self::advance) and before
-    /// [`begin_turn`](Self::begin_turn).
-    #[inline]
-    pub(crate) fn add(&mut self, now: Time, packet: &Segment) -> Result<(), Cause> {
-        self.backlog.enqueue(now, packet, self.unqueued(packet.flow), Place::Back)
-    }
-
-    /// Serves the user of a flow to which packets were [added](Self::add).
-    pub(crate) fn begin_turn(&mut self, now: Time, flow: FlowId) {
         self.tell_drops(now);
-        let user = self.backlog.user(flow);
+        let user = self.backlog.user(segment.flow);
         if !self.backlog.is_empty(user) {
             self.await_turn(now, user);
         }
+        taken
     }
 
     /// Next event up to `now`, after [`advance`](Self::advance).

@@ -13,6 +13,8 @@ pub(super) struct Pull {
     granted: Option<u32>,
     /// Weights of users with data that is not cut yet, indexed by user number; 0 for other users.
     more: Vec<u16>,
+    /// Payload size and header size of a PDU, bytes, if packets consist of PDUs of one size.
+    pdu: Option<[u16; 2]>,
 }
 
 /// Room for new packets of a user in a block.
@@ -21,8 +23,8 @@ pub(crate) struct Granted {
     /// Start of the block.
     pub(crate) at: Time,
     pub(crate) user: u32,
-    /// Number of bits that the user's packets in the cell do not use.
-    pub(crate) bits: u64,
+    /// Number of bits that the user's packets in the cell do not use, rounded down, and rounded up.
+    pub(crate) bits: [u64; 2],
 }
 
 impl Pull {
@@ -34,9 +36,23 @@ impl Pull {
 
 impl Cell {
     /// Makes the cell stop at each grant until [`Cell::fill`] supplies packets. If it supplies none, the user
-    /// must request its next turn.
-    pub(crate) fn want_grants(&mut self) {
-        self.pull = Some(Pull { granted: None, more: vec![0; self.members.len()] });
+    /// must request its next turn. Packets consist of PDUs of the size `pdu`, if it is given.
+    pub(crate) fn want_grants(&mut self, pdu: Option<[u16; 2]>) {
+        self.pull = Some(Pull { granted: None, more: vec![0; self.members.len()], pdu });
+    }
+
+    /// Number of PDUs in a packet.
+    #[inline]
+    pub(crate) fn pdus_in(&self, packet: &Segment) -> u16 {
+        let pdu = self.pull.as_ref().and_then(|pull| pull.pdu);
+        pdu.map_or(1, |[payload, _]| packet.payload / payload)
+    }
+
+    /// PDU of a packet, counted from 0.
+    pub(super) fn pdu(&self, packet: &Segment, number: u16) -> Segment {
+        let pdu = self.pull.as_ref().and_then(|pull| pull.pdu);
+        let seq = packet.seq + u32::from(number);
+        pdu.map_or(*packet, |[payload, header]| Segment::data(packet.flow, seq, payload, header))
     }
 
     /// Serves a user that has data to be cut, from the next slot on, with the weight of the data's class.
@@ -51,9 +67,10 @@ impl Cell {
         let member = &self.members[user as usize];
         let work = self.grants[member.state.1].work;
         let begun = member.begun.as_ref().map_or(0, |fragment| fragment.left);
-        let bits = work.saturating_sub(begun) / self.slots.per_second();
+        let (left, per_second) = (work.saturating_sub(begun), self.slots.per_second());
         let queued = self.backlog.of_user(user).bytes * 8;
-        Some(Granted { at: self.slots.start(self.next), user, bits: bits.saturating_sub(queued) })
+        let bits = [left / per_second, left.div_ceil(per_second)].map(|bits| bits.saturating_sub(queued));
+        Some(Granted { at: self.slots.start(self.next), user, bits })
     }
 
     /// Sends the packets `packets` in the current grant. The user keeps its turn if it has more data, whose class has the

@@ -129,11 +129,12 @@ impl Reports {
         }
     }
 
-    /// Records that a packet of `bytes` bytes of a user was served at `at`.
-    pub(super) fn on_served(&mut self, at: Time, user: u32, bytes: u32) {
-        if let Some(share) = self.users.get_mut(user as usize) {
-            share.piece(number(at)).bits += f64::from(bytes) * 8.0;
-        }
+    /// Records that a packet of `bytes` bytes, in `pdus` PDUs of one size, of a user was served at `at`.
+    pub(super) fn on_served(&mut self, at: Time, user: u32, bytes: u32, pdus: u16) {
+        let Some(share) = self.users.get_mut(user as usize) else { return };
+        let (piece, bits) = (share.piece(number(at)), f64::from(bytes / u32::from(pdus)) * 8.0);
+        // Each PDU is rounded separately, so that the sum does not depend on which PDUs are sent together.
+        (0..pdus).for_each(|_| piece.bits += bits);
     }
 
     /// Share of a user at `now`; `None` while no reports are requested.

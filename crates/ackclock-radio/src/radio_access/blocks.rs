@@ -29,10 +29,23 @@ impl Blocks {
         }
     }
 
-    /// Payload size and header size of a PDU in a block, octets.
+    /// Payload size and header size of each PDU, octets; `None` if PDUs fill blocks.
+    pub(super) fn pdu_sizes(&self) -> Option<[u16; 2]> {
+        (self.header == 0).then(|| self.unit.map(|octets| octets as u16))
+    }
+
+    /// Maximum number of PDUs that the cell handles as one packet: a packet of several PDUs lies within one block.
+    pub(super) fn most_in_packet(&self) -> u16 {
+        match self.pdus {
+            BlockPdus::Whole => u16::MAX / self.unit[0] as u16,
+            BlockPdus::Split => 1,
+        }
+    }
+
+    /// Payload size and header size of a PDU in a block, or of a run of PDUs, octets.
     pub(super) fn sizes(&self, pdu: &Pdu) -> [u16; 2] {
         match self.header {
-            0 => self.unit.map(|octets| octets as u16),
+            0 => self.unit.map(|octets| octets as u16 * pdu.count()),
             // The header of a PDU that fills its block is part of the PDU.
             _ => [pdu.octets() as u16, 0],
         }
@@ -54,6 +67,11 @@ impl Blocks {
             (_, [0, _]) => [1, 1],
             (_, [all, headers]) => [all - headers.min(all), all],
         }
+    }
+
+    /// Size of a PDU with its header, octets; 1 if PDUs fill blocks.
+    pub(super) const fn unit_octets(&self) -> u32 {
+        self.unit[0] + self.unit[1]
     }
 
     /// Size of a PDU or octet of room, bits.

@@ -13,7 +13,7 @@ use super::filling::Filling;
 use super::flow_control::Allocation;
 use super::grants::Grants;
 use super::iub::{Iub, Sent};
-use crate::umts_rlc_am::{Asks, Data, End, LossCause, Payload, Pdu, Places, RlcConfig, Sdus};
+use crate::umts_rlc_am::{Asks, Data, End, LossCause, Pdu, Places, RlcConfig, Sdus};
 use ackclock_link::Load;
 
 /// Both directions of a user's class, with an RLC end on each side. All arrays are indexed by direction.
@@ -154,7 +154,7 @@ impl Channel {
         Some((iub.send(at, filling.pdus.drain(..).map(marked)), asks))
     }
 
-    /// Handles a PDU that HARQ has finished. The PDU arrives at the far end of its direction, or was lost for the cause
+    /// Handles a PDU, or a run, that HARQ has finished. The PDU arrives at the far end of its direction, or was lost for the cause
     /// in `told`. Returns whether the far end may have something to send.
     pub(super) fn on_landed(
         &mut self,
@@ -164,16 +164,18 @@ impl Channel {
         told: Result<Repetitions, LossCause>,
     ) -> bool {
         let is_stale = sent.setup != self.setups;
-        self.lost[direction as usize] += u64::from((is_stale || told.is_err()) && sent.pdu.is_data());
+        if is_stale || told.is_err() {
+            self.lost[direction as usize] += sent.pdu.data_pdus();
+        }
         if is_stale {
             return false;
         }
         let pdu = match (sent.pdu, told) {
-            (Pdu::Data(Data { payload, .. }), _) => {
+            (Pdu::Data(Data { payload, count, .. }), _) => {
                 let sdus = &mut self.sdus[direction as usize];
                 let Repetitions { times, delay } = told.unwrap_or(Repetitions::NONE);
                 if times > 0 {
-                    sdus.on_repeat_below(payload, times);
+                    sdus.on_repeat_below(payload, times * u32::from(count));
                 }
                 if sent.first {
                     sdus.on_unrepeated(at - delay, payload);
@@ -198,11 +200,6 @@ impl Channel {
             lost_by,
             ..RadioCounts::default()
         }
-    }
-
-    /// Handles the start of the first transmission of a PDU with these parts in the cell.
-    pub(super) fn on_air(&mut self, at: Time, payload: Payload) {
-        self.sdus[Direction::Down as usize].on_air(at, payload);
     }
 
     /// Passes to the controller an allocation of PDUs by the base station, and the base station's target delay.
@@ -253,7 +250,7 @@ impl Channel {
 
     /// Handles a PDU that a hand-over has removed from the base station.
     pub(super) fn on_removed(&mut self, at: Time, sent: Sent) {
-        self.lost[0] += u64::from(sent.pdu.is_data());
+        self.lost[0] += sent.pdu.data_pdus();
         if sent.setup == self.setups {
             self.ends[Direction::Up as usize].on_removed(
                 at,

@@ -290,11 +290,12 @@ impl RadioAccessConfig {
     /// Builds the bearer for users that share a cell.
     fn over_cell(&self, config: &CellConfig, context: BearerContext<'_>) -> Result<RadioAccess, ConfigError> {
         let (up, count, classes) = (self.up()?, self.count() as u32, self.classes());
-        let config = self.served(config)?.with_ranks(classes.iter().map(|class| class.rank).collect());
+        let ranks: Vec<_> = classes.iter().map(|class| class.rank).collect();
+        let config = self.served(config)?.with_ranks(ranks.clone());
         let iub = self.iub.as_ref().map(|iub| Ok((iub, iub.control()?))).transpose();
         let iub = iub.map_err(|error: ConfigError| error.under("iub"))?;
         let blocks = Blocks::new(&config, &self.rlc, self.unit());
-        let shared = Shared::new(&config, blocks, iub, [count, classes.len() as u32], context);
+        let shared = Shared::new(&config, blocks, iub, (count, ranks), context);
         let shared = shared.map_err(|error| under(Direction::Down, error))?;
         // A receiver that misses a block because of a feedback error keeps later PDUs for the time `release`.
         let held = |harq: &HarqConfig| {

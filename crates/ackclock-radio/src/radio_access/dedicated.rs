@@ -501,10 +501,7 @@ impl Dedicated {
     /// Sends all PDUs of the TTI that starts at `now`. Returns the time at which the TTI ends.
     pub(super) fn send(&mut self, now: Time, Filling { pdus, runs, .. }: &mut Filling) -> Time {
         let fades = self.fades(now);
-        let units = match self.fills {
-            true => pdus.iter().map(|pdu| self.units(pdu)).sum(),
-            false => pdus.len() as u64,
-        };
+        let units = pdus.iter().map(|pdu| self.units(pdu)).sum();
         self.occupy(now, units);
         self.sent += if fades { 0 } else { units };
         let (at, one) = ((self.not_before + self.delay).max(self.earliest), self.tti / u64::from(self.room));
@@ -512,18 +509,19 @@ impl Dedicated {
         let mut pdus = pdus.iter();
         for &Run { channel, pdus: count, .. } in &*runs {
             let before = self.pdus.len();
-            for pdu in pdus.by_ref().take(count as usize) {
-                if place == 0 || self.by == ErrorsBy::Pdu {
+            let by = self.by;
+            for pdu in pdus.by_ref().take(count as usize).flat_map(|pdu| separate(*pdu, by)) {
+                if place == 0 || by == ErrorsBy::Pdu {
                     fate = self.errors.fate(now + one * place);
                 }
-                let units = self.units(pdu);
+                let units = self.units(&pdu);
                 place += units;
                 if fate == Fate::Arrives && !fades {
                     self.arrived += units;
-                    self.pdus.push_back(*pdu);
-                } else if let Pdu::Data(Data { payload, .. }) = pdu {
-                    self.lost += 1;
-                    self.pdus.push_back(Pdu::Lost(*payload, LossCause::Air));
+                    self.pdus.push_back(pdu);
+                } else if let Pdu::Data(Data { payload, count, .. }) = pdu {
+                    self.lost += u64::from(count);
+                    self.pdus.push_back(Pdu::Lost(payload, LossCause::Air));
                 }
             }
             let pdus = (self.pdus.len() - before) as u32;
@@ -539,7 +537,7 @@ impl Dedicated {
 
     /// Number of units of room that a PDU takes.
     fn units(&self, pdu: &Pdu) -> u64 {
-        if self.fills { pdu.octets().into() } else { 1 }
+        if self.fills { pdu.octets().into() } else { pdu.count().into() }
     }
 
     /// Occupies the TTI at `now` with `units` units. A PDU that was cut at a higher rate takes several TTIs.
@@ -629,7 +627,7 @@ impl Dedicated {
     /// Loses all PDUs in flight.
     pub(super) fn clear(&mut self) {
         self.parts.clear();
-        self.lost += self.pdus.drain(..).filter(Pdu::is_data).count() as u64;
+        self.lost += self.pdus.drain(..).map(|pdu| pdu.data_pdus()).sum::<u64>();
         self.lost += self.harq.as_mut().map_or(0, |harq| harq.clear());
     }
 
@@ -640,7 +638,7 @@ impl Dedicated {
         for part in &mut self.parts {
             if usize::from(part.channel) == channel {
                 let lost = self.pdus.drain(first..first + std::mem::take(&mut part.pdus) as usize);
-                self.lost += lost.filter(Pdu::is_data).count() as u64;
+                self.lost += lost.map(|pdu| pdu.data_pdus()).sum::<u64>();
             }
             first += part.pdus as usize;
         }
@@ -664,6 +662,12 @@ impl Dedicated {
     }
 }
 
+/// PDUs of a run that are lost together: all, or each by itself.
+fn separate(pdu: Pdu, by: ErrorsBy) -> impl Iterator<Item = Pdu> {
+    let each = if by == ErrorsBy::Pdu { 1 } else { pdu.count() };
+    (0..pdu.count()).step_by(each.into()).map(move |before| pdu.part(before, each))
+}
+
 #[cfg(test)]
 mod tests {
     use ackclock_core::Streams;
@@ -671,7 +675,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::umts_rlc_am::{Asks, Payload};
+    use crate::umts_rlc_am::Asks;
 
     #[test]
     fn a_burst_of_lost_pdus_may_begin_and_end_within_a_tti() {
@@ -681,7 +685,7 @@ mod tests {
         let context =
             ErrorContext { streams: &Streams::new(1, 0), name: "air", files: &NoFiles, block: Span::ZERO };
         let mut air = Dedicated::new(&config, &RlcConfig::default(), context).unwrap();
-        let pdu = Pdu::Lost(Payload::default(), LossCause::Air);
+        let pdu = Pdu::Reset(false);
         let count = air.room;
         let mut filling = Filling {
             pdus: vec![pdu; count as usize],

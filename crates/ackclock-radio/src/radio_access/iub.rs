@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use ackclock_core::{Component, Config, ConfigError, Rate, Size, Span, Time};
 use ackclock_link::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
-use ackclock_link::{Capacity, Fate, Loss};
+use ackclock_link::{Fate, Loss};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,18 +77,18 @@ impl IubConfig {
         control.map(|control| control.kind()).map_err(|error| error.under("flow_control"))
     }
 
-    /// Capacity of each user's queue at the base station.
-    pub(super) const fn capacity(&self) -> Capacity {
+    /// Maximum number of PDUs of `octets` octets, including headers, in each user's queue at the base station.
+    pub(super) fn most_waiting(&self, octets: u32) -> u64 {
         match self.base_station_buffer {
-            Some(Size::Packets(pdus)) => Capacity::Packets(pdus),
-            Some(Size::Bytes(bytes)) => Capacity::Bytes(bytes),
+            Some(Size::Packets(pdus)) => pdus.into(),
+            Some(Size::Bytes(bytes)) => bytes / u64::from(octets),
             // `check` has refused sizes in any other unit.
-            _ => Capacity::Unlimited,
+            _ => u64::MAX,
         }
     }
 }
 
-/// A PDU sent to the base station.
+/// A PDU sent to the base station, or a run of PDUs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) pdu: Pdu,
@@ -98,6 +98,13 @@ pub(super) struct Sent {
     pub(super) setup: u32,
     /// Whether the PDU arrives at the base station.
     pub(super) fate: Fate,
+}
+
+impl Sent {
+    /// Returns `count` PDUs of a run, without the first `before` PDUs.
+    pub(super) const fn part(self, before: u16, count: u16) -> Self {
+        Self { pdu: self.pdu.part(before, count), ..self }
+    }
 }
 
 /// State of one user on the Iub: the controller's side, and all PDUs and messages in transit.
@@ -161,7 +168,7 @@ impl Iub {
     pub(super) fn restart(&mut self, from: Time) -> u64 {
         (self.credits, self.not_before, self.next) = (self.initial, from, Time::NEVER);
         self.allocations.clear();
-        let lost = self.pdus.drain(..).filter(|(_, sent)| sent.pdu.is_data()).count() as u64;
+        let lost = self.pdus.drain(..).map(|(_, sent)| sent.pdu.data_pdus()).sum();
         self.waits.clear();
         self.told = false;
         lost
@@ -177,7 +184,8 @@ impl Iub {
     /// Number of PDUs that the controller has not sent, of `allotted` PDUs that were granted and have not arrived;
     /// `None` without a limit.
     pub(super) fn unused(&self, allotted: u64) -> Option<u64> {
-        (allotted != u64::MAX).then(|| allotted.saturating_sub(self.pdus.len() as u64))
+        let in_transit = || self.pdus.iter().map(|(_, sent)| u64::from(sent.pdu.count())).sum();
+        (allotted != u64::MAX).then(|| allotted.saturating_sub(in_transit()))
     }
 
     /// Number of PDUs that the controller may send, as of the last transmission; NaN without a limit.
@@ -216,18 +224,28 @@ impl Iub {
     }
 
     /// Sends the PDUs `pdus` at `now`. Returns the time from which on more PDUs may be sent.
-    pub(super) fn send(&mut self, now: Time, pdus: impl ExactSizeIterator<Item = Sent>) -> Time {
-        let count = pdus.len() as u64;
+    pub(super) fn send(&mut self, now: Time, pdus: impl Iterator<Item = Sent>) -> Time {
+        let mut count = 0;
+        for sent in pdus {
+            count += u64::from(sent.pdu.count());
+            self.send_run(now, sent);
+        }
         if self.credits != u64::MAX {
             self.credits = self.credits.saturating_sub(count);
         }
-        for sent in pdus {
-            self.free = self.free.max(now) + self.one;
-            let fate = self.errors.fate(now);
-            push_in_order(&mut self.pdus, self.free + self.delay, Sent { fate, ..sent });
-        }
         // An RLC end that had nothing to send despite its schedule is polled again later, not at once.
         if count > 0 { now } else { now + LOOKS }
+    }
+
+    /// Sends a run of PDUs, which are separate from now on if they arrive at different times or may be lost.
+    fn send_run(&mut self, now: Time, run: Sent) {
+        let count = run.pdu.count();
+        let each = if self.one == Span::ZERO && !self.errors.may_lose() { count } else { 1 };
+        for before in (0..count).step_by(each.into()) {
+            self.free = self.free.max(now) + self.one;
+            let sent = Sent { fate: self.errors.fate(now), ..run.part(before, each) };
+            push_in_order(&mut self.pdus, self.free + self.delay, sent);
+        }
     }
 
     /// Sends a message of the base station to the controller at `now`.
@@ -235,7 +253,7 @@ impl Iub {
         push_in_order(&mut self.allocations, now + self.delay, allocation);
     }
 
-    /// Returns the next PDU that has arrived at the base station.
+    /// Returns the next PDU, or run, that has arrived at the base station.
     pub(super) fn take(&mut self, now: Time) -> Option<Sent> {
         self.pdus.pop_front_if(|&mut (at, _)| at <= now).map(|(_, sent)| sent)
     }

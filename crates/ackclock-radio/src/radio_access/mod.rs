@@ -7,10 +7,10 @@
 //! ## What it does
 //! Every user (`user`) has a queue and a pair of RLC ends in each direction (`channel`), without a clock. The air
 //! interface requests PDUs from the RLC ends: a dedicated channel once per TTI (`dedicated`), or the Iub to a base
-//! station as soon as the flow control allows (`iub`, `flow_control`). At the base station each user has a queue of
-//! PDUs, which a cell serves (`shared`). Without an Iub the RLC ends stand in the base station, and the cell requests
-//! the PDUs of each block when it grants the block (`grants`). A packet departs when its last octet is first sent, over
-//! the air or over the Iub to the base station.
+//! station as soon as the flow control allows (`iub`, `flow_control`). At the base station PDUs wait (`waiting`) until a
+//! cell grants the user a block (`shared`). Without an Iub the RLC ends stand in the base station, and PDUs are cut when
+//! the cell grants a block (`grants`). A packet departs when its last octet is first sent, over the air or over the Iub
+//! to the base station. New PDUs within one packet that are sent together are handled as a run, until their fates differ.
 //!
 //! A hand-over interrupts the air of one user in both directions. To another cell, the RLC continues; the PDUs at the
 //! base station are forwarded or removed, and PDUs on the Iub arrive at the new base station. To another controller,
@@ -64,6 +64,7 @@ mod scheduled;
 mod shared;
 mod streams;
 mod user;
+mod waiting;
 
 use std::borrow::Cow;
 use std::cell::Cell;

@@ -77,6 +77,6 @@ impl Repeated {
     pub(super) fn clear(&mut self) -> u64 {
         self.returns.clear();
         let landed = self.landed.drain(..).map(|(_, (sent, _))| sent);
-        self.harq.withdraw().chain(landed).filter(|(_, sent)| sent.pdu.is_data()).count() as u64
+        self.harq.withdraw().chain(landed).map(|(_, sent)| sent.pdu.data_pdus()).sum()
     }
 }

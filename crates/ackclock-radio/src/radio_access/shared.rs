@@ -1,31 +1,32 @@
 //! Base station shared by all users: a queue of PDUs for each user and class, and a cell that serves the queues.
 //!
-//! For the cell a PDU is a packet of fixed size, and a block holds complete PDUs. PDUs that the HARQ of the cell gives
-//! up are lost for the RLC.
+//! The cell requests the PDUs of each block when it grants the block. For the cell, PDUs that are sent together are a
+//! packet. PDUs that the HARQ of the cell gives up are lost for the RLC.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ackclock_core::results::{IubCounts, RadioCounts};
 use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Seq, Span, Time};
-use ackclock_link::bearer::BearerContext;
+use ackclock_link::bearer::{BearerContext, Direction};
 use ackclock_link::queue::DropTailConfig;
 use ackclock_link::{
     BufferMeaning, Capacity, CellChange, Fate, Handover, HandoverTo, Link, LinkContext, LinkEvent, QueuePlan,
 };
 
 use super::blocks::Blocks;
-use super::filling::Filling;
+use super::filling::{Filling, OfChannel};
 use super::flow_control::{FlowControl, FlowControlKind, Seen};
 use super::iub::{IubConfig, Sent};
 use super::user::User;
-use crate::cell::{Begun, Granted};
-use crate::umts_rlc_am::{LossCause, Pdu};
+use super::waiting::Waiting;
+use crate::cell::{Granted, Rank};
+use crate::umts_rlc_am::LossCause;
 use crate::{Cell, CellConfig};
 
 /// Base station that all users share.
 ///
-/// With an Iub the cell serves the PDUs that have arrived. Without an Iub it requests the PDUs at each grant.
+/// With an Iub a block has PDUs that have arrived. Without an Iub the PDUs are cut for the block.
 pub(super) struct Shared {
     cell: Cell,
     /// State of each channel, counted over all users.
@@ -37,7 +38,8 @@ pub(super) struct Shared {
     mean_delay: Span,
     blocks: Blocks,
     interval: Option<Span>,
-    has_iub: bool,
+    /// PDUs of each user that wait for a block; empty without an Iub.
+    waiting: Vec<Waiting>,
     /// Packets that stand for the PDUs of a block in the cell; kept to reuse the memory.
     packets: Vec<Segment>,
     /// PDUs that were lost on the Iub or did not fit into a queue; kept to reuse the memory.
@@ -50,13 +52,11 @@ pub(super) struct Shared {
 
 /// State of a channel at the base station.
 struct AtBaseStation {
-    /// PDUs that have not left the cell, by number; `None` for PDUs that have left.
-    pdus: VecDeque<Option<Sent>>,
-    /// Number of the first element in `pdus`.
-    first: u32,
+    /// PDUs that have entered the cell and have not left it.
+    pdus: VecDeque<InCell>,
+    /// Number of the next PDU that enters the cell.
+    next: u32,
     control: FlowControl,
-    /// Number of PDUs in the channel's queue.
-    queued: u64,
     /// Set if the queue was empty at any time since the last check while PDUs waited at the controller.
     ran_empty: bool,
     /// Number of PDUs that were granted and have not arrived.
@@ -68,12 +68,20 @@ struct AtBaseStation {
     counts: IubCounts,
 }
 
+/// PDU in the cell, or a run of PDUs.
+struct InCell {
+    /// Number of the first PDU.
+    number: u32,
+    sent: Sent,
+    /// Number of PDUs that have not left the cell.
+    left: u16,
+}
+
 impl AtBaseStation {
     fn new(control: FlowControl) -> Self {
         Self {
             pdus: VecDeque::new(),
-            first: 0,
-            queued: 0,
+            next: 0,
             ran_empty: false,
             allotted: control.initial(),
             waits: false,
@@ -83,24 +91,31 @@ impl AtBaseStation {
         }
     }
 
-    fn place(&self, number: Seq) -> usize {
-        number.0.wrapping_sub(self.first) as usize
-    }
-
-    /// Stores a PDU that enters the cell, and returns the number it gets.
+    /// Stores a run of PDUs that enters the cell, and returns the number of its first PDU.
     fn keep(&mut self, sent: Sent) -> Seq {
-        self.pdus.push_back(Some(sent));
-        Seq(self.first.wrapping_add(self.pdus.len() as u32 - 1))
+        let (number, left) = (self.next, sent.pdu.count());
+        self.pdus.push_back(InCell { number, sent, left });
+        self.next = number.wrapping_add(left.into());
+        Seq(number)
     }
 
-    /// Removes a PDU that has left the cell.
-    fn take(&mut self, number: Seq) -> Option<Sent> {
-        let place = self.place(number);
-        let taken = self.pdus.get_mut(place)?.take();
-        while self.pdus.pop_front_if(|pdu| pdu.is_none()).is_some() {
-            self.first = self.first.wrapping_add(1);
-        }
-        taken
+    /// Removes `count` PDUs that have left the cell, of which the first has this number.
+    fn take(&mut self, number: Seq, count: u16) -> Option<Sent> {
+        let first = self.pdus.front()?.number;
+        let above = |number: u32| number.wrapping_sub(first);
+        // Runs mostly leave in the order in which they have entered.
+        let place = match self.pdus.get(1) {
+            Some(second) if above(second.number) <= above(number.0) => {
+                self.pdus.partition_point(|run| above(run.number) <= above(number.0)) - 1
+            }
+            _ => 0,
+        };
+        let run = &mut self.pdus[place];
+        let before = number.0.wrapping_sub(run.number) as u16;
+        run.left = run.left.saturating_sub(count);
+        let taken = run.sent.part(before, count);
+        while self.pdus.pop_front_if(|run| run.left == 0).is_some() {}
+        Some(taken)
     }
 }
 
@@ -113,31 +128,30 @@ impl Shared {
         config: &CellConfig,
         blocks: Blocks,
         iub: Option<(&IubConfig, FlowControlKind<'_>)>,
-        [users, classes]: [u32; 2],
+        (users, ranks): (u32, Vec<Rank>),
         context: BearerContext<'_>,
     ) -> Result<Self, ConfigError> {
         let BearerContext { streams, files, .. } = context;
         let drop_tail = Arc::new(DropTailConfig::default());
-        let capacity = iub.map_or(Capacity::Unlimited, |(iub, _)| iub.capacity());
-        let queue = QueuePlan::new(drop_tail, capacity, streams, "down/base-station/queue");
+        // The queue of the cell has only PDUs that were granted a block.
+        let queue = QueuePlan::new(drop_tail, Capacity::Unlimited, streams, "down/base-station/queue");
         let context = LinkContext { queue, meaning: BufferMeaning::Waiting, streams, name: "down", files };
         let mut cell = config.build_cell(context)?;
         cell.want_reports();
-        cell.want_begun();
-        if iub.is_none() {
-            cell.want_grants();
-        }
+        cell.want_grants(blocks.pdu_sizes());
+        let waiting =
+            |(iub, _): (&IubConfig, _)| Waiting::new(ranks.clone(), iub.most_waiting(blocks.unit_octets()));
         let control = FlowControl::new(iub.map_or(FlowControlKind::None, |(_, control)| control));
         let channel = |_| AtBaseStation::new(control.clone());
         Ok(Self {
             cell,
-            channels: (0..users * classes).map(channel).collect(),
-            classes: classes as usize,
+            waiting: iub.iter().flat_map(|&iub| (0..users).map(move |_| waiting(iub))).collect(),
+            channels: (0..users * ranks.len() as u32).map(channel).collect(),
+            classes: ranks.len(),
             delay: iub.map_or(Span::ZERO, |(iub, _)| iub.delay),
             mean_delay: config.delay.mean(),
             blocks,
             interval: control.interval(),
-            has_iub: iub.is_some(),
             packets: Vec::new(),
             refused: Vec::new(),
             reports: false,
@@ -167,7 +181,7 @@ impl Shared {
 
     /// Whether controller and base station are apart.
     pub(super) const fn has_iub(&self) -> bool {
-        self.has_iub
+        !self.waiting.is_empty()
     }
 
     /// Requests a grant for a user that has data from `at` on, with the weight of its next class.
@@ -177,43 +191,79 @@ impl Shared {
 
     /// Passes on to the channels the PDUs that the cell has finished by `at`, and requests PDUs for its grants.
     pub(super) fn land(&mut self, at: Time, users: &mut [User], filling: &mut Filling) {
-        self.hand_on(at, users);
+        if self.has_iub() {
+            self.fill_granted(at, users, filling);
+            self.hand_on(at, users);
+        } else {
+            // PDUs that are cut for a block may answer PDUs that arrive when it starts.
+            self.hand_on(at, users);
+            self.fill_granted(at, users, filling);
+        }
+    }
+
+    /// Fills the blocks that the cell grants up to `at`.
+    fn fill_granted(&mut self, at: Time, users: &mut [User], filling: &mut Filling) {
+        self.cell.advance(at);
         while let Some(granted) = self.cell.granted() {
             self.fill(granted, &mut users[granted.user as usize], filling);
-            self.hand_on(at, users);
+            self.cell.advance(at);
         }
     }
 
     /// Fills a block with PDUs of the user that is granted the block.
     fn fill(&mut self, granted: Granted, user: &mut User, filling: &mut Filling) {
-        let room = self.blocks.room(granted.bits);
-        let more = match room {
-            // A retransmission that is larger than its block may leave no room. The user keeps its turn.
-            0 => user.next_weight().or(Some(1)),
-            room => user.cut(granted.at, room as usize, filling),
+        let more = match self.has_iub() {
+            true => self.take_waiting(granted, filling),
+            false => match self.blocks.room(granted.bits[0]) {
+                // A retransmission that is larger than its block may leave no room. The user keeps its turn.
+                0 => user.next_weight().or(Some(1)),
+                room => user.cut(granted.at, room as usize, filling),
+            },
         };
         self.packets.clear();
-        for (channel, sent) in filling.block.drain(..) {
+        let most = self.blocks.most_in_packet();
+        for (channel, run) in filling.block.drain(..) {
             let number = granted.user as usize * self.classes + usize::from(channel);
-            let [payload, header] = self.blocks.sizes(&sent.pdu);
-            self.blocks.on_sent(&sent.pdu);
             let own = &mut self.channels[number];
-            own.queued += 1;
-            self.packets.push(Segment::data(FlowId(number as u32), own.keep(sent), payload, header));
+            for before in (0..run.pdu.count()).step_by(most.into()) {
+                let sent = run.part(before, most.min(run.pdu.count() - before));
+                user.channels[usize::from(channel)].begin(granted.at, Direction::Down, &sent);
+                let [payload, header] = self.blocks.sizes(&sent.pdu);
+                self.blocks.on_sent(&sent.pdu);
+                self.packets.push(Segment::data(FlowId(number as u32), own.keep(sent), payload, header));
+            }
         }
         self.cell.fill(&self.packets, more);
+    }
+
+    /// Fills a block with PDUs that wait for it. Returns the weight of the class that sends next; `None` if no further
+    /// PDU of the user waits.
+    fn take_waiting(&mut self, Granted { at, user, bits }: Granted, filling: &mut Filling) -> Option<u16> {
+        let waiting = &mut self.waiting[user as usize];
+        // A PDU may continue in the next block even if only a part of its first bit has room.
+        let mut room = u16::try_from(self.blocks.room(bits[1])).unwrap_or(u16::MAX);
+        while room > 0
+            && let Some((arrived, (channel, sent))) = waiting.take(room)
+        {
+            let count = sent.pdu.count();
+            room -= count;
+            let own = &mut self.channels[user as usize * self.classes + usize::from(channel)];
+            own.queueing.record_times(at.since(arrived), count.into());
+            filling.block.push((channel, sent));
+        }
+        waiting.next_weight()
     }
 
     /// Passes on to the channels the PDUs that the cell has finished by `at`.
     fn hand_on(&mut self, at: Time, users: &mut [User]) {
         self.cell.advance(at);
-        self.note_begun(users);
         while let Some((when, event)) = self.cell.next_event(at) {
             let pdu = self.cell.take_segment();
             let number = pdu.flow.index();
             let told =
                 if let LinkEvent::Delivered(repeated) = event { Ok(repeated) } else { Err(LossCause::Air) };
-            if let Some(sent) = self.channels[number].take(pdu.seq) {
+            let count = self.cell.pdus_in(&pdu);
+            if let Some(sent) = self.channels[number].take(pdu.seq, count) {
                 let (user, channel) = self.split(number);
                 users[user].on_landed(when, channel, sent, told);
             }
@@ -244,47 +294,27 @@ impl Shared {
         self.reports = true;
     }
 
-    /// Informs the channels of the PDUs that the cell has started to send.
-    fn note_begun(&mut self, users: &mut [User]) {
-        while let Some(Begun { arrived, start: at, segment: pdu }) = self.cell.poll_begun() {
-            let own = &mut self.channels[pdu.flow.index()];
-            own.queued -= 1;
-            own.queueing.record(at.since(arrived));
-            if let Some(&Some(Sent { pdu: Pdu::Data(data), first: true, .. })) =
-                own.pdus.get(own.place(pdu.seq))
-            {
-                let (user, channel) = self.split(pdu.flow.index());
-                users[user].channels[channel].on_air(at, data.payload);
-            }
-        }
-    }
-
     /// Processes PDUs of a user's channel that arrive over the Iub at `at`.
     pub(super) fn arrive(&mut self, at: Time, number: usize, user: &mut User) {
-        let (_, channel) = self.split(number);
+        let (of_user, channel) = self.split(number);
         let Some(iub) = &mut user.channels[channel].iub else { return };
-        let (flow, own) = (FlowId(number as u32), &mut self.channels[number]);
+        let (own, waiting) = (&mut self.channels[number], &mut self.waiting[of_user]);
         let mut added = false;
         while let Some(sent) = iub.take(at) {
-            own.allotted = if own.allotted == u64::MAX { u64::MAX } else { own.allotted.saturating_sub(1) };
+            if own.allotted != u64::MAX {
+                own.allotted = own.allotted.saturating_sub(sent.pdu.count().into());
+            }
             if sent.fate == Fate::Lost {
                 self.refused.push(sent);
                 continue;
             }
-            if !std::mem::replace(&mut added, true) {
-                self.cell.advance(at);
-            }
-            let key = own.keep(sent);
-            let [payload, header] = self.blocks.sizes(&sent.pdu);
-            if self.cell.add(at, &Segment::data(flow, key, payload, header)).is_err() {
-                self.refused.extend(own.take(key));
-            } else {
-                own.ran_empty |= own.queued == 0 && own.waits;
-                own.queued += 1;
-            }
+            added = true;
+            let was_empty = waiting.count(channel) == 0;
+            self.refused.extend(waiting.put(at, channel as u8, sent));
+            own.ran_empty |= was_empty && own.waits && waiting.count(channel) > 0;
         }
-        if added {
-            self.cell.begin_turn(at, flow);
+        if added && let Some(weight) = waiting.next_weight() {
+            self.cell.request(at, of_user as u32, weight);
         }
         own.waits = iub.take_waits(at).unwrap_or(own.waits);
         self.refused
@@ -303,7 +333,6 @@ impl Shared {
         let packets = self.cell.hand_over(now, handover.user, handover.until);
         let first = handover.user as usize * self.classes;
         for own in &mut self.channels[first..first + self.classes] {
-            own.queued = 0;
             if handover.to == HandoverTo::Controller {
                 own.control.restart();
                 (own.allotted, own.waits, own.ran_empty) = (own.control.initial(), false, false);
@@ -311,13 +340,29 @@ impl Shared {
         }
         // Another controller re-establishes the RLC, so that its PDUs are of no use.
         let forwards = handover.forward && handover.to == HandoverTo::Cell;
-        for packet in packets {
-            let own = &mut self.channels[packet.flow.index()];
-            if forwards && self.cell.enqueue(now, &packet).is_ok() {
-                own.queued += 1;
-            } else if let Some(sent) = own.take(packet.seq) {
-                user.channels[packet.flow.index() - first].on_removed(now, sent);
+        if forwards && !self.has_iub() {
+            // The queue of the cell accepts every packet.
+            for packet in &packets {
+                let _ = self.cell.enqueue(now, packet);
             }
+            return;
+        }
+        let in_cell = packets.iter().filter_map(|packet| {
+            let (number, count) = (packet.flow.index(), self.cell.pdus_in(packet));
+            Some(((number - first) as u8, self.channels[number].take(packet.seq, count)?))
+        });
+        let mut pdus: Vec<OfChannel> = in_cell.collect();
+        let mut waiting = self.waiting.get_mut(handover.user as usize);
+        pdus.extend(waiting.iter_mut().flat_map(|waiting| waiting.drain()));
+        for (channel, sent) in pdus {
+            let removed = match &mut waiting {
+                Some(waiting) if forwards => waiting.put(now, channel, sent),
+                _ => Some(sent),
+            };
+            removed.into_iter().for_each(|sent| user.channels[usize::from(channel)].on_removed(now, sent));
+        }
+        if let Some(weight) = waiting.and_then(|waiting| waiting.next_weight()) {
+            self.cell.request(now, handover.user, weight);
         }
     }
 
@@ -328,7 +373,8 @@ impl Shared {
         let mut active = false;
         for (number, own) in self.channels.iter_mut().enumerate() {
             let rate = self.cell.view(at, FlowId(number as u32)).rate;
-            let AtBaseStation { queued, allotted, waits, .. } = *own;
+            let AtBaseStation { allotted, waits, .. } = *own;
+            let queued = self.waiting[number / self.classes].count(number % self.classes);
             let underrun = std::mem::take(&mut own.ran_empty) || waits && queued == 0;
             let mut seen =
                 Seen { queued, allotted, per_second: rate.as_bps() as f64 / bits, waits, underrun };
@@ -375,7 +421,7 @@ impl Shared {
 
     /// Gauges: number of PDUs at the base station, and mean target delay, ms.
     pub(super) fn gauges(&self) -> [f64; 2] {
-        let pdus = self.channels.iter().map(|own| own.queued as f64).sum();
+        let pdus = self.waiting.iter().map(|waiting| waiting.all() as f64).sum();
         let targets: f64 = self.channels.iter().map(|own| own.control.target().as_millis_f64()).sum();
         [pdus, targets / self.channels.len() as f64]
     }

@@ -64,15 +64,14 @@ impl Entity {
     /// Adds data; the PDUs of this entity begin at `own`.
     fn put_data(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>, own: usize) {
         sdus.begin_tti(now);
-        loop {
-            let left = self.left(room, tti);
-            if left.units == 0 {
-                break;
-            }
+        let mut left = self.left(room, tti);
+        while left.units > 0 {
             let discard = &mut self.transmitter.discard;
             if let Some(mrw) = discard.poll(now) {
                 let status = Status { mrw: Some(mrw), ..Status::default() };
-                tti.push(Pdu::Status(self.statuses.send(status)));
+                let pdu = Pdu::Status(self.statuses.send(status));
+                left = left.after(self.transmitter.shape, &pdu);
+                tti.push(pdu);
                 continue;
             }
             if discard.has_failed() {
@@ -86,10 +85,11 @@ impl Entity {
                 }
                 break;
             };
-            let padding = outgoing.padding;
-            tti.push(Pdu::Data(outgoing.data));
-            if padding > 0 && self.piggyback {
-                put_into_padding(tti, own, padding);
+            let pdu = Pdu::Data(outgoing.data);
+            left = left.after(self.transmitter.shape, &pdu);
+            tti.push(pdu);
+            if outgoing.padding > 0 && self.piggyback && put_into_padding(tti, own, outgoing.padding) {
+                left.units += 1;
             }
         }
         self.transmitter.stay_alert(now, sdus);
@@ -175,16 +175,18 @@ impl Entity {
 /// Room that a report of the buffer's size counts for a STATUS, octets.
 const CONTROL: u32 = 10;
 
-/// Moves the only STATUS among the PDUs from `own` on into the padding of the last PDU, if it fits.
-fn put_into_padding(tti: &mut Vec<Pdu>, own: usize, padding: u32) {
+/// Moves the only STATUS among the PDUs from `own` on into the padding of the last PDU, if it fits. Returns whether it did.
+fn put_into_padding(tti: &mut Vec<Pdu>, own: usize, padding: u32) -> bool {
     let is_status = |pdu: &Pdu| matches!(pdu, Pdu::Status(_));
     let mut places = (own..tti.len()).filter(|&place| is_status(&tti[place]));
-    let (Some(place), None) = (places.next(), places.next()) else { return };
-    let Pdu::Status(status) = tti[place] else { return };
+    let (Some(place), None) = (places.next(), places.next()) else { return false };
+    let Pdu::Status(status) = tti[place] else { return false };
     if u32::from(status.octets) <= padding
         && let Some(Pdu::Data(data)) = tti.last_mut()
     {
         data.piggyback = Some(status);
         tti.remove(place);
+        return true;
     }
+    false
 }

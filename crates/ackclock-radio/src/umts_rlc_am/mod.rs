@@ -82,7 +82,7 @@ pub use status_config::{StatusConfig, WindowChange};
 pub(crate) use bounds::in_bounds;
 pub(crate) use end::{Asks, End};
 pub(crate) use loss_cause::LossCause;
-pub(crate) use pdu::{Data, Payload, Pdu};
+pub(crate) use pdu::{Data, Pdu};
 pub(crate) use places::Places;
 pub(crate) use sdus::Sdus;
 

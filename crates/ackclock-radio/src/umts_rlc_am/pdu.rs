@@ -6,7 +6,7 @@ use super::loss_cause::LossCause;
 use super::sn::{SduNumber, Sn};
 use super::statuses::StatusRef;
 
-/// RLC protocol data unit. All PDUs have the same size, or each PDU fills a grant.
+/// RLC protocol data unit, or a run of several. All PDUs have the same size, or each PDU fills a grant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pdu {
     /// AMD or UMD PDU with parts of SDUs.
@@ -31,9 +31,25 @@ impl Pdu {
         }
     }
 
-    /// Whether the PDU has parts of SDUs.
-    pub(crate) const fn is_data(&self) -> bool {
-        matches!(self, Self::Data(_))
+    /// Number of PDUs of a run.
+    pub(crate) const fn count(&self) -> u16 {
+        match self {
+            Self::Data(data) => data.count,
+            Self::Lost(..) | Self::Status(_) | Self::Reset(_) | Self::ResetAck(_) => 1,
+        }
+    }
+
+    /// Returns `count` PDUs of a run, without the first `before` PDUs.
+    pub(crate) const fn part(self, before: u16, count: u16) -> Self {
+        match self {
+            Self::Data(data) => Self::Data(Data { sn: data.sn.plus(before), count, ..data }),
+            other => other,
+        }
+    }
+
+    /// Number of PDUs of a run with parts of SDUs; 0 for control.
+    pub(crate) fn data_pdus(&self) -> u64 {
+        if let Self::Data(data) = self { data.count.into() } else { 0 }
     }
 
     /// STATUS in the PDU.
@@ -56,11 +72,15 @@ impl Pdu {
 /// RSN: a one-bit reset number that alternates from reset to reset.
 pub(crate) type ResetNumber = bool;
 
-/// AMD or UMD PDU with user data.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// AMD or UMD PDU with user data, or a run of several: new PDUs of one size within one SDU, without STATUS, which are sent
+/// together. They are separated where their fates differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Data {
+    /// Sequence number of the first PDU.
     pub(crate) sn: Sn,
-    /// P: the poll bit, which requests a STATUS from the peer.
+    /// Number of PDUs.
+    pub(crate) count: u16,
+    /// P: the poll bit of each PDU, which requests a STATUS from the peer.
     pub(crate) poll: bool,
     pub(crate) payload: Payload,
     /// STATUS in place of the PDU's padding.

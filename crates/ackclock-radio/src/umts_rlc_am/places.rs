@@ -85,6 +85,11 @@ impl Places {
         self.next.number = self.first + place as u64;
     }
 
+    /// Continues `count` positions later.
+    pub(crate) const fn skip(&mut self, count: u32) {
+        self.next.number += count as u64;
+    }
+
     /// Position of the next PDU.
     pub(crate) const fn next(&self) -> Place {
         self.next

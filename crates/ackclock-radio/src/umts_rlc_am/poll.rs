@@ -153,6 +153,32 @@ impl Polling {
         polls
     }
 
+    /// Number of new PDUs that are sent next with a poll each, or without one each, if no SDU ends in them and none is the
+    /// last PDU: `used` PDUs are unacknowledged, and `window` may be. Zero means that only the next PDU is known.
+    pub(super) fn alike(&self, used: u16, window: u16) -> u32 {
+        let PollConfig { every_pdus, window_percent, window_polls, prohibit, .. } = self.config;
+        let reached = (window_percent * u32::from(window)).div_ceil(100);
+        if reached > 0 && u32::from(used) + 1 >= reached {
+            let each = window_polls == WindowPolls::EveryPdu && prohibit == Span::ZERO;
+            return if each { u32::MAX } else { 0 };
+        }
+        let below = |threshold: u32, now: u32| match threshold {
+            0 => u32::MAX,
+            _ => (threshold - 1).saturating_sub(now),
+        };
+        if self.wanted { 0 } else { below(every_pdus, self.pdus).min(below(reached, used.into())) }
+    }
+
+    /// Whether the PDUs of a run that is sent at `now` must have a poll. The run has `before` PDUs [alike](Self::alike), and
+    /// then the PDU `last`.
+    pub(super) fn run_polls(&mut self, now: Time, before: u16, last: Sent) -> bool {
+        self.pdus += u32::from(before);
+        if self.config.every_pdus > 0 {
+            self.pdus %= self.config.every_pdus;
+        }
+        self.polls(now, last)
+    }
+
     fn triggers(&mut self, sent: Sent) -> bool {
         let config = &self.config;
         let last = if sent.is_repeated { config.last_retransmission } else { config.last_pdu };
@@ -225,5 +251,49 @@ impl Polling {
         let wanted = if self.wanted { self.prohibited } else { Time::NEVER };
         let timers = [self.unanswered, self.next_periodic].into_iter().flatten();
         timers.fold(wanted, Time::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A PDU within an SDU that is sent while `used` PDUs are unacknowledged.
+    fn within(used: u16, window: u16) -> Sent {
+        Sent { last: false, is_repeated: false, ends: 0, used: used + 1, window, vt_s: Sn::ZERO }
+    }
+
+    /// Checks a run that is sent after `pdus` PDUs without a poll.
+    fn check(config: &PollConfig, pdus: u32, used: u16, window: u16) {
+        let name = format!("{config:?} {pdus} {used} {window}");
+        let polling = || Polling { pdus, ..Polling::new(config.clone()) };
+        let count = polling().alike(used, window).min((window - 1 - used).into()) as u16;
+        let (mut apart, mut together) = (polling(), polling());
+        if count > 0 {
+            let each: Vec<_> =
+                (0..count).map(|step| apart.polls(Time::ZERO, within(used + step, window))).collect();
+            let polls = together.run_polls(Time::ZERO, count - 1, within(used + count - 1, window));
+            assert!(each.iter().all(|&one| one == polls), "{name} {each:?}");
+            assert_eq!(format!("{together:?}"), format!("{apart:?}"), "{name}");
+        }
+        // The next PDU has a poll, or is the last one that the window allows.
+        assert!(
+            used + count + 1 == window || apart.polls(Time::ZERO, within(used + count, window)),
+            "{name}"
+        );
+    }
+
+    #[test]
+    fn pdus_of_a_run_have_the_polls_that_they_have_one_by_one() {
+        for (every_pdus, window_percent, window) in
+            [(0, 0, 8), (5, 0, 8), (0, 50, 9), (7, 50, 10), (3, 90, 2)]
+        {
+            let config = PollConfig { every_pdus, window_percent, every_sdus: 0, ..PollConfig::default() };
+            for (pdus, used) in
+                (0..every_pdus.max(1)).flat_map(|pdus| (0..window).map(move |used| (pdus, used)))
+            {
+                check(&config, pdus, used, window);
+            }
+        }
     }
 }

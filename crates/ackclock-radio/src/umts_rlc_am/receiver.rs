@@ -63,8 +63,14 @@ impl Receiver {
         }
     }
 
-    /// Processes an arriving AMD PDU of the direction of `sdus`. Delivers the SDUs that become complete.
+    /// Processes an arriving AMD PDU of the direction of `sdus`, or a run. Delivers the SDUs that become complete.
     pub(super) fn on_data(&mut self, now: Time, data: &Data, sdus: &mut Sdus) {
+        let in_sequence = data.sn == self.vr_r && self.vr_h == self.vr_r;
+        if data.count > 1 && !(in_sequence && data.count <= self.window && self.reassembly.is_none()) {
+            return (0..data.count).for_each(|step| {
+                self.on_data(now, &Data { sn: data.sn.plus(step), count: 1, ..*data }, sdus)
+            });
+        }
         let ahead = data.sn.above(self.vr_r);
         // The receiver answers a poll even in a duplicate PDU: the peer may not know that the PDU had arrived.
         match self.reassembly.as_deref_mut() {
@@ -87,18 +93,18 @@ impl Receiver {
         self.received.insert(data.sn);
         self.contents.reserve(self.vr_r, expected, ahead + 1);
         self.contents[data.sn] = data.payload;
-        sdus.arrive(now, data.payload, self.order);
+        sdus.arrive(now, data, self.order);
         self.go_on(now, sdus);
     }
 
-    /// Processes the expected PDU where no earlier PDU is missing or arrived out of order: SDUs that end in it are complete
+    /// Processes the expected PDU, or run, where no earlier PDU is missing or arrived out of order: SDUs that end in it are complete
     /// now.
     #[inline]
     fn on_next(&mut self, now: Time, data: &Data, sdus: &mut Sdus) {
-        self.vr_r = data.sn.plus(1);
+        self.vr_r = data.sn.plus(data.count);
         self.vr_h = self.vr_r;
         match self.order {
-            DeliveryOrder::OutOfSequence => sdus.arrive(now, data.payload, self.order),
+            DeliveryOrder::OutOfSequence => sdus.arrive(now, data, self.order),
             DeliveryOrder::InSequence => {
                 data.payload.ended().for_each(|number| sdus.deliver(now, number, Some(now)));
             }

@@ -10,7 +10,7 @@ use ackclock_link::queue::{self, AnyQueue, Queue};
 use ackclock_link::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitions};
 
 use super::loss_cause::LossCause;
-use super::pdu::Payload;
+use super::pdu::{Data, Payload};
 use super::places::{Place, Places};
 use super::reordering::{Complete, Late, Reordering};
 use super::rlc::{BufferCounts, RlcConfig, RlcMode};
@@ -205,12 +205,13 @@ impl Sdus {
         }
     }
 
-    /// Registers a new PDU that lies within the newest SDU.
+    /// Registers a run of `count` new PDUs that lie within the newest SDU.
     #[inline]
-    pub(crate) fn on_cut_within(&mut self) {
+    pub(crate) fn on_cut_within(&mut self, count: u32) {
+        self.places.iter_mut().for_each(|places| places.skip(count - 1));
         let here = self.here();
         if let Some(sdu) = self.begun.back_mut() {
-            sdu.pdus += 1;
+            sdu.pdus += count;
             sdu.places[1] = here;
         }
     }
@@ -282,11 +283,11 @@ impl Sdus {
         }
     }
 
-    /// Registers that the peer has acknowledged a PDU with the SDU parts in `payload`.
-    pub(crate) fn acknowledge(&mut self, now: Time, payload: Payload) {
+    /// Registers that the peer has acknowledged `count` PDUs, each with the SDU parts in `payload`.
+    pub(crate) fn acknowledge(&mut self, now: Time, payload: Payload, count: u32) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
-                sdu.acknowledged += 1;
+                sdu.acknowledged += count;
                 if sdu.cut && sdu.acknowledged == sdu.pdus {
                     self.free_one(now, number);
                     self.trim();
@@ -320,12 +321,12 @@ impl Sdus {
         }
     }
 
-    /// Registers the first arrival of a PDU with the SDU parts in `payload`. With out-of-sequence delivery, delivers
-    /// the SDUs that are now complete.
-    pub(crate) fn arrive(&mut self, now: Time, payload: Payload, order: DeliveryOrder) {
-        for number in payload.sdus() {
+    /// Registers the first arrival of a PDU, or of a run. With out-of-sequence delivery, delivers the SDUs that are now
+    /// complete.
+    pub(crate) fn arrive(&mut self, now: Time, data: &Data, order: DeliveryOrder) {
+        for number in data.payload.sdus() {
             let Some(sdu) = self.get(number) else { continue };
-            sdu.arrived += 1;
+            sdu.arrived += u32::from(data.count);
             sdu.latest = now;
             if order == DeliveryOrder::OutOfSequence && sdu.cut && sdu.arrived == sdu.pdus {
                 self.deliver(now, number, None);

@@ -41,6 +41,14 @@ pub(super) struct Room {
     pub(super) is_first: bool,
 }
 
+impl Room {
+    /// Room after a further PDU, or a run.
+    #[inline]
+    pub(super) fn after(self, shape: Shape, pdu: &Pdu) -> Self {
+        Self { units: self.units.saturating_sub(shape.units(pdu)), is_first: false }
+    }
+}
+
 /// Largest PDU with 7-bit length indicators, octets including its header; larger PDUs have 15-bit indicators.
 const MOST_OF_SHORT: u32 = 126;
 
@@ -53,11 +61,17 @@ impl Shape {
     /// Room that a grant of `units` has after these PDUs.
     #[inline]
     pub(super) fn left(self, units: usize, pdus: &[Pdu]) -> Room {
-        let used = match self {
-            Self::Fixed { .. } => pdus.len(),
-            Self::Grant(_) | Self::Packet(_) => pdus.iter().map(Pdu::octets).sum::<u32>() as usize,
-        };
+        let used: usize = pdus.iter().map(|pdu| self.units(pdu)).sum();
         Room { units: units.saturating_sub(used), is_first: pdus.is_empty() }
+    }
+
+    /// Units of room that a PDU, or a run, takes.
+    #[inline]
+    fn units(self, pdu: &Pdu) -> usize {
+        match self {
+            Self::Fixed { .. } => pdu.count().into(),
+            Self::Grant(_) | Self::Packet(_) => pdu.octets() as usize,
+        }
     }
 
     /// Whether a PDU that was sent before fits into this room.
@@ -78,21 +92,23 @@ impl Shape {
     }
 }
 
-/// PDU filled with parts of SDUs.
+/// PDU filled with parts of SDUs, or a run of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Filled {
     pub(super) payload: Payload,
+    /// Number of PDUs with this payload; more than one only within an SDU.
+    pub(super) count: u16,
     /// Octets of padding after the PDU's last indicator, available for a STATUS.
     pub(super) padding: u32,
 }
 
 impl Sdus {
-    /// Fills a PDU to be sent at `now`; `None` if no data is queued, or none fits.
+    /// Fills a PDU to be sent at `now`, or a run of at most `most` PDUs; `None` if no data is queued, or none fits.
     #[inline]
-    pub(super) fn fill(&mut self, now: Time, shape: Shape, room: Room) -> Option<Filled> {
+    pub(super) fn fill(&mut self, now: Time, shape: Shape, room: Room, most: u16) -> Option<Filled> {
         match shape {
             Shape::Fixed { octets, .. } if self.uncut > octets && !self.owes_end => {
-                Some(self.fill_within(octets))
+                Some(self.fill_within(octets, most.min(u16::try_from(room.units).unwrap_or(u16::MAX))))
             }
             Shape::Fixed { octets, indicator } => self.fill_fixed(now, octets, indicator),
             Shape::Grant(header) => self.fill_grant(now, header, room.units),
@@ -100,12 +116,13 @@ impl Sdus {
         }
     }
 
-    /// Fills a PDU that lies within the newest SDU, as most PDUs do.
-    fn fill_within(&mut self, octets: u32) -> Filled {
-        self.uncut -= octets;
-        self.on_cut_within();
+    /// Fills a run of one to `most` PDUs that lie within the newest SDU, as most PDUs do.
+    fn fill_within(&mut self, octets: u32, most: u16) -> Filled {
+        let count = ((self.uncut - 1) / octets).min(most.into()).max(1);
+        self.uncut -= count * octets;
+        self.on_cut_within(count);
         let payload = Payload { first: self.newest(), goes_on: true, ..Payload::default() };
-        Filled { payload, padding: 0 }
+        Filled { payload, count: count as u16, padding: 0 }
     }
 
     fn fill_fixed(&mut self, now: Time, octets: u32, indicator: u32) -> Option<Filled> {
@@ -142,7 +159,7 @@ impl Sdus {
             return None;
         }
         self.on_cut(payload);
-        Some(Filled { payload, padding: room.saturating_sub(indicator) })
+        Some(Filled { payload, count: 1, padding: room.saturating_sub(indicator) })
     }
 
     /// Fills a PDU of at most `most` octets.
@@ -171,7 +188,7 @@ impl Sdus {
             return None;
         }
         self.on_cut(payload);
-        Some(Filled { payload, padding: 0 })
+        Some(Filled { payload, count: 1, padding: 0 })
     }
 
     /// Fills a PDU of at most `most` octets with an SDU or a segment of one.
@@ -194,6 +211,6 @@ impl Sdus {
             octets: (header + part) as u16,
         };
         self.on_cut(payload);
-        Some(Filled { payload, padding: 0 })
+        Some(Filled { payload, count: 1, padding: 0 })
     }
 }

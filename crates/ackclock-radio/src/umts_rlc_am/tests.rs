@@ -116,16 +116,23 @@ impl Pair {
         }
         let mut tti = Vec::new();
         end.fill_tti(at(self.now), self.room, sdus, &mut tti);
-        assert!(tti.len() <= self.room, "{tti:?}");
+        assert!(tti.iter().map(|run| usize::from(run.count())).sum::<usize>() <= self.room, "{tti:?}");
         assert!(u32::from(end.transmitter.outstanding()) <= u32::from(end.transmitter.window));
-        for (place, pdu) in tti.into_iter().enumerate() {
-            let lost = self.lost.contains(&(self.now, direction, place));
-            let way = [">", "<"][direction];
-            let fate = if lost { " lost" } else { "" };
-            self.log.push(format!("{} {way} {}{fate}", self.now, written(&pdu, &end.statuses)));
-            if !lost {
-                self.air.push_back((self.now + ARRIVES, direction, pdu));
+        let mut place = 0;
+        for run in tti {
+            let mut arrived = Vec::new();
+            for pdu in (0..run.count()).map(|step| run.part(step, 1)) {
+                let lost = self.lost.contains(&(self.now, direction, place));
+                let way = [">", "<"][direction];
+                let fate = if lost { " lost" } else { "" };
+                let statuses = &self.ends[direction].statuses;
+                self.log.push(format!("{} {way} {}{fate}", self.now, written(&pdu, statuses)));
+                arrived.extend((!lost).then_some(pdu));
+                place += 1;
             }
+            // A run that arrives as a whole stays a run.
+            let arrived = if arrived.len() == usize::from(run.count()) { vec![run] } else { arrived };
+            self.air.extend(arrived.into_iter().map(|pdu| (self.now + ARRIVES, direction, pdu)));
         }
     }
 

@@ -114,7 +114,7 @@ impl Transmitter {
             return self.repeat(now, sn, sdus);
         }
         if self.is_open()
-            && let Some(filled) = sdus.fill(now, self.shape, room)
+            && let Some(filled) = sdus.fill(now, self.shape, room, self.most_of_run())
         {
             return Some(self.send_new(now, filled, sdus));
         }
@@ -154,17 +154,27 @@ impl Transmitter {
         self.shape.holds(payload, room)
     }
 
+    /// Maximum number of PDUs of a run that is sent next: all have a poll, or none.
+    fn most_of_run(&self) -> u16 {
+        let used = self.outstanding();
+        self.polling.alike(used, self.window).min((self.window - 1 - used).into()) as u16
+    }
+
     fn send_new(&mut self, now: Time, filled: Filled, sdus: &Sdus) -> Outgoing {
+        let Filled { payload, count, padding } = filled;
         let (sn, used) = (self.vt_s, self.outstanding());
-        self.slots.reserve(self.vt_a, used, used + 1);
-        self.vt_s = sn.plus(1);
-        *self.slot(sn) = Slot { payload: filled.payload, sends: 1, sent: now, done: false };
-        self.unacknowledged += 1;
-        self.new_pdus += 1;
+        self.slots.reserve(self.vt_a, used, used + count);
+        self.vt_s = sn.plus(count);
+        for step in 0..count {
+            *self.slot(sn.plus(step)) = Slot { payload, sends: 1, sent: now, done: false };
+        }
+        self.unacknowledged += u32::from(count);
+        self.new_pdus += u64::from(count);
         let last = !sdus.has_new() || !self.is_open();
-        let poll = self.polls(now, sn, last, false);
-        let data = Data { sn, poll, payload: filled.payload, piggyback: None };
-        Outgoing { data, padding: filled.padding }
+        let (ends, used, window, vt_s) = (payload.ends, used + count, self.window, self.vt_s);
+        let sent = Sent { last, is_repeated: false, ends, used, window, vt_s };
+        let poll = self.polling.run_polls(now, count - 1, sent);
+        Outgoing { data: Data { sn, count, poll, payload, piggyback: None }, padding }
     }
 
     /// Retransmits a PDU, or gives up its content after MaxDAT - 1 transmissions.
@@ -181,15 +191,10 @@ impl Transmitter {
         let payload = slot.payload;
         self.retransmissions += 1;
         sdus.on_repeat(payload);
-        let poll = self.polls(now, sn, self.repeats.is_empty(), true);
-        Some(Outgoing { data: Data { sn, poll, payload, piggyback: None }, padding: 0 })
-    }
-
-    fn polls(&mut self, now: Time, sn: Sn, last: bool, is_repeated: bool) -> bool {
-        let ends = self.slot(sn).payload.ends;
-        let used = if is_repeated { self.outstanding() } else { sn.above(self.vt_a) } + 1;
-        let (window, vt_s) = (self.window, self.vt_s);
-        self.polling.polls(now, Sent { last, is_repeated, ends, used, window, vt_s })
+        let (ends, used, window, vt_s) = (payload.ends, self.outstanding() + 1, self.window, self.vt_s);
+        let last = self.repeats.is_empty();
+        let poll = self.polling.polls(now, Sent { last, is_repeated: true, ends, used, window, vt_s });
+        Some(Outgoing { data: Data { sn, count: 1, poll, payload, piggyback: None }, padding: 0 })
     }
 
     fn newest_unacknowledged(&self) -> Option<Sn> {
@@ -199,22 +204,12 @@ impl Transmitter {
 
     /// Processes a status report of the peer. Returns false if the report names a PDU that was not sent.
     pub(super) fn on_report(&mut self, now: Time, report: &Report, sdus: &mut Sdus) -> bool {
-        let reported = report.lsn.above(self.vt_a);
-        if reported > self.outstanding()
+        if report.lsn.above(self.vt_a) > self.outstanding()
             || report.missing.iter().any(|sn| sn.above(self.vt_a) >= self.outstanding())
         {
             return false;
         }
-        let mut missing = report.missing.iter().peekable();
-        let mut first_missing = report.lsn;
-        let vt_a = self.vt_a;
-        for sn in (0..reported).map(|step| vt_a.plus(step)) {
-            if missing.next_if_eq(&sn).is_none() {
-                self.acknowledge(now, sn, sdus);
-            } else if first_missing == report.lsn {
-                first_missing = sn;
-            }
-        }
+        let first_missing = self.acknowledge_reported(now, report, sdus);
         for sn in report.missing.iter() {
             self.ask_again(now, sn);
         }
@@ -225,15 +220,39 @@ impl Transmitter {
         true
     }
 
-    fn acknowledge(&mut self, now: Time, sn: Sn, sdus: &mut Sdus) {
+    /// Registers the acknowledgement of the PDUs below LSN that a report does not list. Returns the first PDU that it lists,
+    /// or LSN.
+    fn acknowledge_reported(&mut self, now: Time, report: &Report, sdus: &mut Sdus) -> Sn {
+        let mut missing = report.missing.iter().peekable();
+        let (vt_a, mut first_missing) = (self.vt_a, report.lsn);
+        // PDUs with equal SDU parts, and their number.
+        let (mut parts, mut count) = (Payload::default(), 0);
+        for sn in (0..report.lsn.above(vt_a)).map(|step| vt_a.plus(step)) {
+            if missing.next_if_eq(&sn).is_some() {
+                first_missing = if first_missing == report.lsn { sn } else { first_missing };
+            } else if let Some(payload) = self.acknowledge(sn) {
+                if payload != parts {
+                    sdus.acknowledge(now, parts, count);
+                    (parts, count) = (payload, 0);
+                }
+                count += 1;
+            }
+        }
+        sdus.acknowledge(now, parts, count);
+        first_missing
+    }
+
+    /// Registers the acknowledgement of a PDU. Returns its content, unless the PDU was acknowledged or given up before.
+    #[inline]
+    fn acknowledge(&mut self, sn: Sn) -> Option<Payload> {
         self.repeats.remove(sn);
         let slot = self.slot(sn);
-        if !slot.done {
-            slot.done = true;
-            let payload = slot.payload;
-            self.unacknowledged -= 1;
-            sdus.acknowledge(now, payload);
+        if std::mem::replace(&mut slot.done, true) {
+            return None;
         }
+        let payload = slot.payload;
+        self.unacknowledged -= 1;
+        Some(payload)
     }
 
     /// Schedules the retransmission of a missing PDU, unless its last transmission may still be in flight.
@@ -276,7 +295,9 @@ impl Transmitter {
             return;
         }
         while self.vt_a != ack.sn {
-            self.acknowledge(now, self.vt_a, sdus);
+            if let Some(payload) = self.acknowledge(self.vt_a) {
+                sdus.acknowledge(now, payload, 1);
+            }
             self.vt_a = self.vt_a.plus(1);
         }
         self.polling.on_status(self.vt_a, self.vt_s, |_| false);

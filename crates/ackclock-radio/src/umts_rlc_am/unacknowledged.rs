@@ -5,7 +5,6 @@ use ackclock_core::Time;
 use super::pdu::{Data, Pdu};
 use super::sdus::Sdus;
 use super::segmentation::Shape;
-use super::sn::Sn;
 use ackclock_link::DeliveryOrder;
 
 /// Transmitter and receiver in unacknowledged mode, which keep no state of sent PDUs.
@@ -19,16 +18,15 @@ impl Unacknowledged {
     /// Fills a TTI of `room` PDUs, or octets if PDUs fill grants, that starts at `now`.
     pub(crate) fn fill_tti(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
         sdus.begin_tti(now);
-        loop {
-            let left = self.shape.left(room, tti);
-            if left.units == 0 {
-                return;
-            }
-            let Some(filled) = sdus.fill(now, self.shape, left) else { return };
+        let mut left = self.shape.left(room, tti);
+        while left.units > 0 {
+            let Some(filled) = sdus.fill(now, self.shape, left, u16::MAX) else { return };
             sdus.free(filled.payload);
-            let data = Data { sn: Sn::ZERO, poll: false, payload: filled.payload, piggyback: None };
-            tti.push(Pdu::Data(data));
-            self.pdus += 1;
+            let data = Data { count: filled.count, payload: filled.payload, ..Data::default() };
+            let pdu = Pdu::Data(data);
+            left = left.after(self.shape, &pdu);
+            tti.push(pdu);
+            self.pdus += u64::from(filled.count);
         }
     }
 
@@ -40,7 +38,7 @@ impl Unacknowledged {
             }
             // Segments of a packet may arrive out of order.
             Pdu::Data(data) if matches!(self.shape, Shape::Packet(_)) => {
-                of_peer.arrive(now, data.payload, DeliveryOrder::OutOfSequence);
+                of_peer.arrive(now, data, DeliveryOrder::OutOfSequence);
             }
             Pdu::Data(data) => {
                 data.payload.ended().for_each(|number| of_peer.deliver(now, number, Some(now)))

@@ -151,8 +151,7 @@ fn the_shorter_form_fits_padding_that_a_list_does_not() {
 fn a_pdu_outside_the_window_is_discarded() {
     let mut pair = Pair::new(2, |_| {}).down(&[1]).until(20);
     // VR(R) is 1 when it arrives, and the window is 8: 1 to 8. Inside the window it would be a gap.
-    let data =
-        pdu::Data { sn: sn::Sn::ZERO.plus(9), poll: false, payload: Default::default(), piggyback: None };
+    let data = pdu::Data { sn: sn::Sn::ZERO.plus(9), count: 1, ..Default::default() };
     pair.air.push_back((36, 0, Pdu::Data(data)));
     assert_eq!(pair.until(1000).sent(), ["0 > D0p", "40 < ACK1"]);
 }
