@@ -3,7 +3,7 @@
 //! A preset is a partial scenario. The `[flow]` table of a preset applies to every flow, the `[sender]` table to every
 //! sender of any kind, and the `[user]` table to every user of a cell or of another bearer with users.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use ackclock_core::ConfigError;
 use ackclock_edge::BEARERS;
@@ -22,6 +22,18 @@ pub struct Preset {
     pub text: &'static str,
 }
 
+impl Preset {
+    fn parse(&self) -> Result<Layers, ConfigError> {
+        let mut tree = Tree::parse(self.name, self.text)
+            .map_err(|error| ConfigError::new("preset", format!("{} is broken: {error}", self.name)))?;
+        tree.set_origin(&Origin::Preset(self.name.into()));
+        let origin = tree.origin.clone();
+        let mut table = |key| tree.take(key).unwrap_or_else(|| Tree::empty(origin.clone()));
+        let (options, user) = (table("sender").nested("flow.sender"), table("user"));
+        Ok(Layers { tree, options, user })
+    }
+}
+
 macro_rules! presets {
     ($($name:literal),* $(,)?) => {
         &[$(Preset { name: $name, text: include_str!(concat!("../presets/", $name, ".toml")) }),*]
@@ -37,7 +49,7 @@ pub static PRESETS: &[Preset] =
 /// # Errors
 /// Returns an error if no preset is called `name`.
 pub fn flow(name: &str, sender: &Value) -> Result<FlowGroup, ConfigError> {
-    let Layers { mut tree, mut options, .. } = layers(&name.into())?;
+    let Layers { mut tree, mut options, .. } = layers(&name.into())?.clone();
     let of_flows = |tree: &mut Tree| tree.take("flow").unwrap_or_else(|| Tree::empty(Origin::Default));
     // Serialisation cannot fail, because a flow group consists of strings, numbers and lists.
     let defaults = serde_json::to_value(FlowGroup::default()).unwrap_or(Value::Null);
@@ -49,6 +61,7 @@ pub fn flow(name: &str, sender: &Value) -> Result<FlowGroup, ConfigError> {
 }
 
 /// Default values that a preset adds below the values of a file.
+#[derive(Clone)]
 pub(crate) struct Layers {
     /// Default values of the scenario; keys in the file override these values.
     pub(crate) tree: Tree,
@@ -136,23 +149,25 @@ fn bearer_of(edge: &Tree) -> Option<Arc<dyn BearerConfig>> {
     BEARERS.resolve(&edge.get("bearer")?.value()).ok()
 }
 
+/// Default values of each preset, read when a scenario first uses the preset: a sweep uses it at every point.
+static LAYERS: LazyLock<Vec<OnceLock<Layers>>> =
+    LazyLock::new(|| PRESETS.iter().map(|_| OnceLock::new()).collect());
+
 /// Default values of the preset that a scenario names in `preset`.
-pub(crate) fn layers(name: &Value) -> Result<Layers, ConfigError> {
+pub(crate) fn layers(name: &Value) -> Result<&'static Layers, ConfigError> {
     let Some(name) = name.as_str() else {
         return Err(ConfigError::new("preset", format!("{name} is not the name of a preset")));
     };
-    let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
+    let Some(place) = PRESETS.iter().position(|preset| preset.name == name) else {
         let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
         let message = format!("unknown preset `{name}`; known are {}", names.join(", "));
         return Err(ConfigError::new("preset", message));
     };
-    let mut tree = Tree::parse(preset.name, preset.text)
-        .map_err(|error| ConfigError::new("preset", format!("{name} is broken: {error}")))?;
-    tree.set_origin(&Origin::Preset(preset.name.into()));
-    let origin = tree.origin.clone();
-    let mut table = |key| tree.take(key).unwrap_or_else(|| Tree::empty(origin.clone()));
-    let (options, user) = (table("sender").nested("flow.sender"), table("user"));
-    Ok(Layers { tree, options, user })
+    if let Some(known) = LAYERS[place].get() {
+        return Ok(known);
+    }
+    let layers = PRESETS[place].parse()?;
+    Ok(LAYERS[place].get_or_init(|| layers))
 }
 
 #[cfg(test)]

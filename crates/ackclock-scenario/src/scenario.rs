@@ -258,11 +258,12 @@ fn layered(
     overrides: &[Override],
 ) -> Result<(Tree, Vec<Dropped>), ScenarioError> {
     let preset = overrides.iter().rfind(|set| set.key == "preset").map(Override::tree);
+    let none = Layers::none();
     let preset = match preset.as_ref().or(written.get("preset")) {
-        None => Layers::none(),
+        None => &none,
         Some(tree) => presets::layers(&tree.value()).map_err(|error| error_at(name, &tree.origin, error))?,
     };
-    let (merged, dropped) = laid_over(&preset, name, written, overrides)?;
+    let (merged, dropped) = laid_over(preset, name, written, overrides)?;
     let Some(preset) = preset.behind_a_box(&merged) else {
         return Ok((preset.with_relay(preset.of_edges(merged)), dropped));
     };
@@ -278,11 +279,13 @@ fn laid_over(
     overrides: &[Override],
 ) -> Result<(Tree, Vec<Dropped>), ScenarioError> {
     let base = merge(DEFAULTS.clone(), preset.tree.clone());
-    let mut merged = merge(base.clone(), merge(preset.options.clone(), written.clone()));
+    let adds_flows = overrides.iter().any(|set| set.key == "flow");
+    let base_flow = base.get("flow").filter(|_| adds_flows).cloned();
+    let mut merged = merge(base, merge(preset.options.clone(), written.clone()));
     let mut dropped = Vec::new();
     for set in overrides {
         let mut over = set.tree();
-        if let (true, Some(flow)) = (set.key == "flow" && over.is_list(), base.get("flow")) {
+        if let (true, Some(flow)) = (set.key == "flow" && over.is_list(), &base_flow) {
             // A flow that an override adds gets the preset's defaults for flows.
             let options = preset.options.get("flow").cloned();
             over = merge(flow.clone(), options.map_or(over.clone(), |options| merge(options, over)));
