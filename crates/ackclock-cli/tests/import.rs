@@ -88,7 +88,7 @@ fn other_tables_are_read_by_their_columns() {
     for (arguments, message) in [
         (
             &["import", "log.csv", "--time-column", "second"][..],
-            "log.csv:1: is `rate` in kbit/s or Mbit/s? `ackclock import` takes --unit",
+            "log.csv:1: is `rate` in kbit/s or Mbit/s? `ackclock import FILE --unit Mbit/s`",
         ),
         (&["import", "log.csv", "--unit", "knots"], "--unit knots: it is one of bit/s, kbit/s"),
         (&["import", "log.csv", "--as", "iperf2"], "--as iperf2: it is one of mahimahi"),

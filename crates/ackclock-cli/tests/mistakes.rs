@@ -227,7 +227,7 @@ const SCENARIOS: &[Row] = &[
     (
         &["trace", "info", "rates.csv"],
         2,
-        "rates.csv:1: is `rate` in kbit/s or Mbit/s? `ackclock import` takes --unit",
+        "rates.csv:1: is `rate` in kbit/s or Mbit/s? `ackclock import FILE --unit Mbit/s`",
     ),
     (
         &["trace", "convert", "rates.csv", "--to", "pcap"],
