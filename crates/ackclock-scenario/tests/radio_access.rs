@@ -77,6 +77,10 @@ fn what_a_cell_of_pdus_does_not_have_is_refused_with_its_key() {
         ("edge.bearer.air.down={ kind = \"dedicated\" }", "iub"),
         ("edge.bearer.air.down.scheduler=pf-sp", "air.down.scheduler"),
         ("edge.bearer.air.down.scheduler=pf-rp", "air.down.scheduler"),
+        (
+            "edge.bearer.air.down.scheduler={ kind = \"round-robin\", priority = \"short-flows\" }",
+            "air.down.scheduler",
+        ),
         ("edge.bearer.air.down.order=sfp", "air.down.order"),
         ("edge.bearer.air.down.overflow=arriving", "air.down.overflow"),
         ("edge.bearer.rlc={ mode = \"unacknowledged\", order = \"out-of-sequence\" }", "rlc.order"),

@@ -330,7 +330,7 @@ impl CellConfig {
         Cell::new(self, self.build_scheduler()?, context)
     }
 
-    fn scheduler(&self) -> Result<&Arc<dyn SchedulerConfig>, ConfigError> {
+    pub(crate) fn scheduler(&self) -> Result<&Arc<dyn SchedulerConfig>, ConfigError> {
         self.scheduler.config(&SCHEDULERS).map_err(|error| error.under("scheduler"))
     }
 

@@ -235,9 +235,8 @@ impl RadioAccessConfig {
     /// Returns an error for a setting that a cell of PDUs does not support.
     fn check_cell(&self, cell: &CellConfig) -> Result<(), ConfigError> {
         let (usual, flows) = (CellConfig::default(), "the base station sees PDUs, not flows");
-        let classes = ["pf-sp", "pf-rp"].contains(&name_of(&cell.scheduler).as_str());
         let said = [
-            ("scheduler", classes, flows),
+            ("scheduler", cell.scheduler()?.tells_flows_apart(), flows),
             ("order", cell.order != usual.order, flows),
             ("short_flow", cell.short_flow != usual.short_flow, flows),
             (

@@ -74,6 +74,11 @@ pub struct SchedulerContext<'a> {
 pub trait SchedulerConfig: std::fmt::Debug + Send + Sync {
     /// Builds the scheduler from its table.
     fn build(&self, context: SchedulerContext<'_>) -> Box<dyn Scheduler>;
+
+    /// Whether it serves short flows and long ones differently.
+    fn tells_flows_apart(&self) -> bool {
+        false
+    }
 }
 
 /// Round-robin order: users by number, starting after the user that was served last.

@@ -40,6 +40,10 @@ impl SchedulerConfig for PfRpConfig {
     fn build(&self, context: SchedulerContext<'_>) -> Box<dyn Scheduler> {
         Box::new(PfRp(self.average.build(context)))
     }
+
+    fn tells_flows_apart(&self) -> bool {
+        true
+    }
 }
 
 #[derive(Debug)]

@@ -48,6 +48,10 @@ impl SchedulerConfig for RoundRobinConfig {
     fn build(&self, _: SchedulerContext<'_>) -> Box<dyn Scheduler> {
         Box::new(RoundRobin { priority: self.priority, ..RoundRobin::default() })
     }
+
+    fn tells_flows_apart(&self) -> bool {
+        self.priority == Priority::ShortFlows
+    }
 }
 
 #[derive(Debug, Default)]
