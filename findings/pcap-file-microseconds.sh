@@ -2,7 +2,6 @@
 # Guess:   In the Rust crate pcap-file, `EnhancedPacketBlock::timestamp` is a Duration since 1970, in pcapng as in pcap.
 # Found:   It takes every time of a pcapng file as a count of nanoseconds and ignores if_tsresol. Without that option, as
 #          many tools write it, the unit is a microsecond: intervals are 1000 times too short, rates 1000 times too high.
-#          3.0.0-rc1 reads powers of ten, but neither powers of two nor if_tsoffset.
 # Version: pcap-file 2.0.0.
 # Source:  section 4.2 of the pcapng specification (draft-ietf-opsawg-pcapng), and the file below: two packets in 0.1 s.
 set -eu
