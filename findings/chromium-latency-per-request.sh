@@ -27,7 +27,7 @@ const server = http.createServer((request, response) => {
 server.on("connection", () => { ++connections; });
 new WebSocketServer({ server }).on("connection", (socket) => socket.on("message", (data) => socket.send(data)));
 server.listen(0, "127.0.0.1", async () => {
-    const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", userDataDir: "profile", args: ["--no-sandbox", "--headless=new", "--disable-gpu", "--no-proxy-server"] });
+    const browser = await puppeteer.launch({ executablePath: process.argv[2], userDataDir: "profile", args: ["--no-sandbox", "--headless=new", "--disable-gpu", "--no-proxy-server"] });
     const page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${server.address().port}/`);
     const session = await page.createCDPSession();
@@ -63,4 +63,4 @@ server.listen(0, "127.0.0.1", async () => {
     process.exit(opened === 1 && fresh.total < 900 && fresh.connect < 250 && slow.total >= 490 && slow.total < 800 && reused.first < 250 && reused.last >= 490 && echo < 250 ? 0 : 1);
 });
 CODE
-timeout 60 node run.js 2>&1 || { echo "changed"; exit 1; }
+timeout 60 node run.js "$(command -v chromium)" 2>&1 || { echo "changed"; exit 1; }

@@ -27,7 +27,7 @@ const server = http.createServer((request, response) => {
     response.end(body);
 });
 server.listen(0, "127.0.0.1", async () => {
-    const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", userDataDir: "profile", args: ["--no-sandbox", "--headless=new", "--disable-gpu", "--no-proxy-server"] });
+    const browser = await puppeteer.launch({ executablePath: process.argv[2], userDataDir: "profile", args: ["--no-sandbox", "--headless=new", "--disable-gpu", "--no-proxy-server"] });
     const page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${server.address().port}/`);
     const conditions = { latency: 0, download: 100_000, upload: 100_000 };
@@ -53,4 +53,4 @@ server.listen(0, "127.0.0.1", async () => {
     process.exit(inPage > 1500 && inWorker < 700 && own === "Not supported" ? 0 : 1);
 });
 CODE
-timeout 60 node run.js 2>&1 || { echo "changed"; exit 1; }
+timeout 60 node run.js "$(command -v chromium)" 2>&1 || { echo "changed"; exit 1; }

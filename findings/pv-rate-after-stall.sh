@@ -1,10 +1,10 @@
 #!/bin/bash
-# Guess:   `pv -L 100k` between two programs is a link of 100 kB/s: it never passes more, whatever the input does.
-# Found:   While its input stalls, pv saves allowance for up to five seconds and then passes it at once: after a pause of
-#          6 s, 500 kB leave in one burst. An outage that is emulated upstream of pv ends with a burst that no link of this
-#          rate can deliver.
+# Guess:   `pv -L 100k` between two programs is a link of 100 kB/s: it never passes more, whatever its input does.
+# Found:   While its input stalls, pv saves allowance for as long as the pause lasts and then passes it at once: after 5 s
+#          without input, 500 kB leave in one burst. An outage that is emulated upstream of pv ends with a burst that no
+#          link of this rate can deliver.
 # Version: pv 1.6.20 (Debian 12: pv 1.6.20-1).
-# Source:  bytes out of `pv -L 100k` within 250 ms of the end of a pause.
+# Source:  bytes out of `pv -L 100k` within 250 ms of the end of a pause: 1 s for 100 kB, then 5 s of no input.
 set -euo pipefail
 command -v apt-get dpkg python3 >/dev/null || { echo "skipped: apt-get, dpkg and python3 are needed"; exit 77; }
 sed -n '/^# Guess/,/^# Version/s/^# //p' "$0"
