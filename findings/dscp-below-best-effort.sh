@@ -1,9 +1,9 @@
 #!/bin/bash
-# Guess:   In pfifo_fast, the queue of most interfaces, packets marked EF (voice) leave before best effort, those marked AF41
-#          (video) not after it, and those marked CS1 (background) after it.
-# Found:   EF is in the band of best effort, AF41 is in the lowest band, below best effort, and CS1 is in the band of best
-#          effort. The kernel reads the byte as the TOS of RFC 1349, where AF has the bit for throughput. An emulated
-#          uplink with such a queue punishes video that is marked as video; TOS 0x10 alone reaches the highest band.
+# Guess:   In pfifo_fast, the default queue of the kernel, packets marked EF (voice) leave before best effort, those marked AF41
+#          (video) not after it, and not after AF42, and those marked CS1 (background) after best effort.
+# Found:   EF and CS1 are in the band of best effort. AF41 is in the lowest band, below best effort, and AF42, to be dropped
+#          before AF41, is in the highest. The kernel reads the byte as the TOS of RFC 1349, where AF41 has the bit for
+#          throughput and AF42 the bit for delay. A lab uplink with such a queue delays video that is marked as video.
 # Version: Linux 6.18, iproute2 6.1.
 # Source:  datagrams with IP_TOS in a queue of 1 Mbit/s; needs root.
 set -euo pipefail
@@ -21,8 +21,8 @@ sed -n '/^# Guess/,/^# Version/s/^# //p' "$0"
 echo "seen on Linux $(uname -r), $(tc -V), pfifo_fast $(tc qdisc show dev wire0 | grep -o 'priomap.*'):"
 python3 - <<'CODE' || { echo "changed"; exit 1; }
 import socket, sys
-MARKS = {"best effort": 0x00, "EF": 0xB8, "AF41": 0x88, "CS1": 0x20, "TOS 0x10": 0x10}
-SENT = ["best effort"] * 10 + ["AF41", "EF", "CS1", "TOS 0x10", "best effort", "best effort"]
+MARKS = {"best effort": 0x00, "EF": 0xB8, "AF41": 0x88, "CS1": 0x20, "AF42": 0x90}
+SENT = ["best effort"] * 10 + ["AF41", "EF", "CS1", "AF42", "best effort", "best effort"]
 ETH_P_IP, TOS, LENGTH = 0x0800, 14 + 1, 1000
 tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_IP))
 tap.bind(("wire1", ETH_P_IP))
@@ -36,6 +36,6 @@ order = [names[tap.recv(2000)[TOS]] for _ in SENT]
 print("sent:", ", ".join(SENT))
 print("left:", ", ".join(order))
 place = order.index
-sys.exit(0 if order[-1] == "AF41" and place("TOS 0x10") < place("EF") < place("CS1") and order[place("EF") - 1] == "best effort"
+sys.exit(0 if order[-1] == "AF41" and place("AF42") < place("EF") < place("CS1") and order[place("EF") - 1] == "best effort"
          and order[place("CS1") + 1] == "best effort" else 1)
 CODE

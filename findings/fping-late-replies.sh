@@ -2,8 +2,7 @@
 # Guess:   On a path with an RTT of 1.5 s, as a filled buffer of a cellular link has it, `fping -c` (the probe of many monitors)
 #          reports what `ping -c` reports: no loss, 1500 ms.
 # Found:   100 % loss. The timeout of `-c` and `-C` is the period between probes, 1 s by default; a reply that comes later
-#          is lost. With `-p 200` everything above 200 ms is a loss. With `-t 5000` all replies are counted. A graph shows an
-#          outage where there is queueing delay.
+#          is lost. With `-t 5000` all replies are counted. A graph shows an outage where there is queueing delay.
 # Version: fping 5.1 (Debian 12: fping 5.1-1).
 # Source:  three probes into a TUN device whose reader answers after 1.5 s; the manual says so in the text of -t; needs root.
 set -euo pipefail

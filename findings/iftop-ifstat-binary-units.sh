@@ -12,11 +12,11 @@ if [ "${1:-}" != inside ]; then
     sed -n '/^# Guess/,/^# Version/s/^# //p' "$0"
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
-    (cd "$folder" && apt-get download -qq iftop ifstat libsnmp40 >/dev/null 2>&1 && for package in *.deb; do dpkg -x "$package" root; done) ||
+    (cd "$folder" && apt-get download -qq iftop ifstat libsnmp40 >/dev/null 2>&1 && for package in *.deb; do dpkg -x "$package" .; done) ||
         { echo "skipped: the packages cannot be had"; exit 77; }
     echo "seen with $(cd "$folder" && echo *.deb):"
     script=$(readlink -f "$0")
-    LD_LIBRARY_PATH=$(echo "$folder"/root/usr/lib/*-linux-gnu) PATH=$PATH:$folder/root/usr/bin:$folder/root/usr/sbin \
+    LD_LIBRARY_PATH=$(echo "$folder"/usr/lib/*-linux-gnu) PATH=$PATH:$folder/usr/bin:$folder/usr/sbin \
         unshare -n "$script" inside || exit $?
     exit
 fi

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Guess:   TCP_SYNCNT is the number of SYNs that are retransmitted before connect() fails, as tcp(7) says, and so is
-#          net.ipv4.tcp_syn_retries: with 2, there are three SYNs, after 0, 1 and 3 s.
+# Guess:   TCP_SYNCNT is the number of SYNs that are retransmitted before connect() fails, as tcp(7) says: with 2, there are
+#          three SYNs, after 0, 1 and 3 s.
 # Found:   With net.ipv4.tcp_syn_linear_timeouts = 4, the default, a TCP_SYNCNT of 2 sends five retransmissions instead of
-#          two, one each second. A test that counts SYNs at a dead link, or derives its time from their number, is wrong
-#          by the first four retransmissions, and only with 0 has the exponential backoff of textbooks.
+#          two, one each second at first. A test that counts SYNs at a dead link, or takes an outage's length from their
+#          number, is wrong. With 0 there are two.
 # Version: Linux 6.18; the setting exists since 6.5.
 # Source:  connect() over a link without a receiver; needs root.
 set -euo pipefail
