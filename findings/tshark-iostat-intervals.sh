@@ -3,7 +3,7 @@
 # Found:   A packet whose time is before its predecessors' is counted in the interval that is being filled, not in its own: an
 #          unsorted capture, as of several queues of a network card, has a gap and a peak in its rate, and no warning.
 #          And if a capture lasts a whole number of intervals, its last packet is in none: of 31 packets in 3.0 s, 30 are
-#          counted. Captures made by a simulator often end so.
+#          counted.
 # Version: tshark, reordercap 4.0.17.
 # Source:  captures of four packets, of which the third comes one interval late, and of 31 packets each 100 ms.
 set -euo pipefail
