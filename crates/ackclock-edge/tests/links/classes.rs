@@ -7,7 +7,7 @@ use ackclock_testkit::allocations;
 use serde_json::{Value, json};
 
 use crate::common::segment;
-use crate::radio_access::{of_user, over_cell};
+use crate::radio_access::{of_user, over_cell, without_iub};
 
 /// A downlink packet that was delivered or dropped.
 struct Ended {
@@ -84,6 +84,29 @@ fn a_packet_of_a_class_before_the_others_does_not_wait_for_their_packets() {
         let equal = mean(&table, &[0]);
         assert!((1.1 * beside..3.0 * alone).contains(&equal), "{table}: {equal} ms, {beside} before others");
     }
+}
+
+#[test]
+fn pdus_of_classes_with_equal_priority_alternate_within_a_block() {
+    let mut table = without_iub(json!({"error": 0}));
+    table["classes"] = json!([class("equal", json!({}))]);
+    table["air"]["down"]["delay"] = "u(10ms,5ms)".into();
+    let mut bearer = of_user(&table, 1, FadingKind::None);
+    // A block has 13 PDUs of 40 octets: 11 of the long packet, and 2 of the short one, which are the second and the fourth.
+    // PDUs stay in order, so that the short packet arrives first if one of the last nine PDUs has the largest delay.
+    let shorter_first = (0..1000).filter(|&round| {
+        let now = Time::ZERO + Span::from_millis(200) * round;
+        for (flow, bytes) in [(0, 430), (1, 40)] {
+            bearer.enqueue(now, Direction::Down, &segment(flow, round as u32, bytes)).unwrap();
+        }
+        let [first, second] = [(); 2].map(|()| {
+            let (at, _) = bearer.peek_event(now + Span::from_millis(150), Direction::Down).unwrap();
+            (at, bearer.take_segment(Direction::Down).flow)
+        });
+        first.0 < second.0 && first.1 == FlowId(1)
+    });
+    let share = shorter_first.count() as f64 / 1000.0;
+    assert!((share - 9.0 / 13.0).abs() < 0.05, "{share}");
 }
 
 #[test]

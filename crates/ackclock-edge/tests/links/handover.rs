@@ -2,7 +2,8 @@
 
 use ackclock_core::{FlowId, Rate, Span, Time};
 use ackclock_link::{
-    Bearer, Cause, Change, Departures, Direction, Handover, HandoverTo, LinkEvent, Load, OutageKind,
+    Bearer, Cause, CellChange, CellUser, Change, Departures, Direction, FadingKind, Handover, HandoverTo,
+    LinkEvent, Load, OutageKind,
 };
 use ackclock_testkit::cases;
 use proptest::prelude::*;
@@ -196,6 +197,30 @@ fn unacknowledged_mode_loses_what_is_on_its_way_unless_a_cell_forwards_it() {
         assert_eq!(lost[1], 0, "{control}");
         assert!(lost[0] >= 10 && lost[2] >= 10 && lost[3] >= 10, "{control}: {lost:?}");
     }
+}
+
+#[test]
+fn forwarded_pdus_are_lost_separately_where_the_new_cell_has_smaller_blocks() {
+    let mut table = radio_access::without_iub(json!({"error": 0, "limit": 0}));
+    table["rlc"] = json!({"mode": "unacknowledged"});
+    // Whether the packet is delivered if the channel fades in the given time, ms, and when its fate is known.
+    let ends = |fade: [u64; 2]| {
+        let mut bearer = radio_access::of_user(&table, 1, FadingKind::None);
+        // At 3 dB a block has 13 PDUs of 40 octets; the packet fills 11 PDUs of the block that starts at 2 ms.
+        bearer.enqueue(ms(1), Direction::Down, &segment(0, 0, 400)).unwrap();
+        let (from, step) = handover(0, [3, 21], HandoverTo::Cell, true);
+        bearer.change(ms(from), Direction::Down, Change::Handover(step));
+        // At -8 dB a block has one PDU: the new cell sends 11 blocks, from 22 ms until 44 ms.
+        let user = CellUser { count: 1, mean_snr: -8.0, doppler: 5.6, fading: FadingKind::None };
+        bearer.change(ms(from), Direction::Down, Change::Cell(CellChange::User(0..1, user)));
+        let outage = CellChange::Outage(0..1, ms(fade[1]), OutageKind::Fade);
+        bearer.change(ms(fade[0]), Direction::Down, Change::Cell(outage));
+        let (at, event) = bearer.peek_event(ms(200), Direction::Down).unwrap();
+        (event.is_delivery(), at)
+    };
+    assert_eq!(ends([28, 32]), (false, ms(30)));
+    assert_eq!(ends([40, 42]), (false, ms(42)));
+    assert_eq!(ends([46, 48]), (true, ms(54)));
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn a_user_of_a_cell_beside_one_that_has_nothing_has_the_events_that_it_has_alone
 }
 
 /// The bearer above such a cell, with the radio link control in the base station.
-fn without_iub(harq: Value) -> Value {
+pub(crate) fn without_iub(harq: Value) -> Value {
     let mut table = over_cell(harq, json!(null));
     table.as_object_mut().unwrap().remove("iub");
     table

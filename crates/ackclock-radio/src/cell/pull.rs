@@ -49,7 +49,7 @@ impl Cell {
     }
 
     /// PDU of a packet, counted from 0.
-    pub(super) fn pdu(&self, packet: &Segment, number: u16) -> Segment {
+    pub(crate) fn pdu(&self, packet: &Segment, number: u16) -> Segment {
         let pdu = self.pull.as_ref().and_then(|pull| pull.pdu);
         let seq = packet.seq + u32::from(number);
         pdu.map_or(*packet, |[payload, header]| Segment::data(packet.flow, seq, payload, header))
@@ -98,6 +98,11 @@ impl Cell {
         if let Some(pull) = &mut self.pull {
             pull.more[user as usize] = more;
         }
+    }
+
+    /// Whether packets of a user are queued in the cell.
+    pub(crate) fn has_queued(&self, user: u32) -> bool {
+        !self.backlog.is_empty(user)
     }
 
     /// Whether a user has data beyond the block that it sends.

@@ -99,10 +99,14 @@ impl AtBaseStation {
         Seq(number)
     }
 
-    /// Removes `count` PDUs that have left the cell, of which the first has this number.
+    /// Removes `count` PDUs that have left the cell, of which the first has this number. Returns `None` if the PDUs are not
+    /// in the cell.
     fn take(&mut self, number: Seq, count: u16) -> Option<Sent> {
         let first = self.pdus.front()?.number;
         let above = |number: u32| number.wrapping_sub(first);
+        if above(number.0) >= above(self.next) {
+            return None;
+        }
         // Runs mostly leave in the order in which they have entered.
         let place = match self.pdus.get(1) {
             Some(second) if above(second.number) <= above(number.0) => {
@@ -110,7 +114,7 @@ impl AtBaseStation {
             }
             _ => 0,
         };
-        let run = &mut self.pdus[place];
+        let run = self.pdus.get_mut(place).filter(|run| run.left > 0)?;
         let before = number.0.wrapping_sub(run.number) as u16;
         run.left = run.left.saturating_sub(count);
         let taken = run.sent.part(before, count);
@@ -221,7 +225,7 @@ impl Shared {
             },
         };
         self.packets.clear();
-        let most = self.blocks.most_in_packet();
+        let most = self.most_in_packet(granted.user, &filling.block);
         for (channel, run) in filling.block.drain(..) {
             let number = granted.user as usize * self.classes + usize::from(channel);
             let own = &mut self.channels[number];
@@ -234,6 +238,14 @@ impl Shared {
             }
         }
         self.cell.fill(&self.packets, more);
+    }
+
+    /// Maximum number of PDUs of a packet in a user's block.
+    fn most_in_packet(&self, user: u32, block: &[OfChannel]) -> u16 {
+        // Channels of equal priority take turns with each PDU.
+        let takes_turns =
+            block.iter().any(|&(channel, _)| channel != block[0].0) || self.cell.has_queued(user);
+        if takes_turns { 1 } else { self.blocks.most_in_packet() }
     }
 
     /// Fills a block with PDUs that wait for it. Returns the weight of the class that sends next; `None` if no further
@@ -343,7 +355,10 @@ impl Shared {
         if forwards && !self.has_iub() {
             // The queue of the cell accepts every packet.
             for packet in &packets {
-                let _ = self.cell.enqueue(now, packet);
+                // A run may continue in the blocks of the new cell.
+                for number in 0..self.cell.pdus_in(packet) {
+                    let _ = self.cell.enqueue(now, &self.cell.pdu(packet, number));
+                }
             }
             return;
         }
@@ -447,4 +462,29 @@ impl Shared {
 /// First multiple of `span` at or after the instant `at`.
 fn next_multiple(at: Time, span: Span) -> Time {
     Time::from_nanos(at.as_nanos().div_ceil(span.as_nanos()) * span.as_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::umts_rlc_am::{Data, Pdu};
+
+    #[test]
+    fn pdus_leave_the_cell_once() {
+        let mut own = AtBaseStation::new(FlowControl::new(FlowControlKind::None));
+        let run = |count| Sent {
+            pdu: Pdu::Data(Data { count, ..Data::default() }),
+            first: true,
+            setup: 0,
+            fate: Fate::Arrives,
+        };
+        let [first, second, third] = [3, 2, 4].map(|count| own.keep(run(count)));
+        assert!(own.take(third + 4, 1).is_none());
+        let count = |sent: Option<Sent>| sent.map(|sent| sent.pdu.count());
+        // The second run leaves before the first one, and the first one in parts.
+        assert_eq!([0, 1].map(|_| count(own.take(second, 2))), [Some(2), None]);
+        assert_eq!([0, 1].map(|step| count(own.take(first + step, 1 + step as u16))), [Some(1), Some(2)]);
+        assert!(own.take(first, 1).is_none() && own.take(second, 2).is_none());
+        assert_eq!([0, 1].map(|_| count(own.take(third, 4))), [Some(4), None]);
+    }
 }
