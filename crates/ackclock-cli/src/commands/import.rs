@@ -104,7 +104,7 @@ struct TableArgs {
     /// Column of the one-way delays, by name or by number from 1.
     #[arg(long, value_name = "COLUMN")]
     delay_column: Option<String>,
-    /// Unit of the delay column: s, ms, us, ns.
+    /// Unit of the delay column: s, ms, us, ns. By default that in the header, or ms.
     #[arg(long, value_name = "UNIT", value_parser = unit_of_delay)]
     delay_unit: Option<f64>,
     /// Column of the loss ratios from 0 to 1, by name or by number from 1.
@@ -149,6 +149,12 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     };
     let read: Vec<(String, Option<Towards>, Imported)> =
         ways.iter().map(read_way).collect::<Result<_, Failure>>()?;
+    if ways.len() > 1 && read.iter().any(|(_, _, imported)| imported.form == Form::Columns) {
+        let file = args.file.display();
+        return Err(Failure::Input(format!(
+            "{file}: --direction both: each direction has a separate column: import them one by one with --rate-column"
+        )));
+    }
     for (name, towards, imported) in &read {
         say(name, imported);
         if let Some(out) = &args.out {

@@ -446,7 +446,8 @@ fn by_names(bytes: &[u8], header: &str) -> Result<Option<Form>, TraceError> {
     let table = table::Table::of(bytes, &Columns::default()).ok();
     let names = table.as_ref().map(table::Table::names).unwrap_or_default();
     let has = |wanted: &[&str]| wanted.iter().all(|name| names.iter().any(|known| known == name));
-    let is_own = header.contains(',') && names.iter().any(|name| name.starts_with("rate_"));
+    let begins = |start: &str| names.iter().any(|name| name.starts_with(start));
+    let is_own = header.contains(',') && begins("time_") && begins("rate_");
     if has(&["timestamp_start", "timestamp_end", "download", "upload"]) {
         return Err(refused("WetLinks `net_iperf`: one mean a test"));
     }

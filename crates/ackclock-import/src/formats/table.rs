@@ -5,7 +5,7 @@ use ackclock_core::units::{rate_unit, time_unit};
 use super::super::{TraceError, excerpt, lines};
 use super::clock::TimeUnit;
 use super::rows::Row;
-use super::{Options, UnknownName};
+use super::{Options, Towards, UnknownName};
 
 /// Columns of a table to read, by name or by number from 1, and their units. Columns that are not given are guessed
 /// from the names in the header.
@@ -21,7 +21,7 @@ pub struct Columns {
     pub unit: Option<Unit>,
     /// Name or number of the column of delays.
     pub delay: Option<String>,
-    /// Unit of the column of delays, in seconds; 1 ms by default.
+    /// Unit of the column of delays, in seconds; by default that in the header, or 1 ms.
     pub delay_unit: Option<f64>,
     /// Name or number of the column of losses.
     pub loss: Option<String>,
@@ -83,6 +83,20 @@ pub fn separator_named(name: &str) -> Result<char, UnknownName> {
 /// Names of columns of times and of rates, without their units.
 const TIMES: [&str; 6] = ["time", "t", "timestamp", "elapsed", "ts", "datetime"];
 const RATES: [&str; 6] = ["rate", "throughput", "bandwidth", "bitrate", "dl_bitrate", "download"];
+
+/// Ends of names that say that a column holds rates, even if its unit names no time.
+const RATE_ENDS: [&str; 5] = ["rate", "throughput", "bandwidth", "goodput", "capacity"];
+
+/// Words of the names of columns that are no rates of a link.
+const NO_LINK: [&str; 3] = ["target", "limit", "delay"];
+
+/// Words of the names of columns of the uplink and of the downlink. Short words are complete words of a name.
+const UPLINK: ([&str; 3], [&str; 3]) = (["upload", "uplink", "upstream"], ["up", "ul", "tx"]);
+const DOWNLINK: ([&str; 3], [&str; 3]) = (["download", "downlink", "downstream"], ["down", "dl", "rx"]);
+
+/// Words in the names of columns of delays and of losses, and the option that reads such a column.
+const MORE: [(&str, &str); 3] =
+    [("delay", "--delay-column"), ("latency", "--delay-column"), ("loss", "--loss-column")];
 
 /// Text table with a header line.
 pub(super) struct Table<'a> {
@@ -218,6 +232,8 @@ fn excerpt_of(text: &str, most: usize) -> String {
 
 /// Name of a column without its unit, in lower case, and the unit. A column that is named by its unit has no name.
 struct Named<'a> {
+    /// Name without the unit, as written.
+    written: &'a str,
     stem: String,
     unit: Option<&'a str>,
 }
@@ -229,12 +245,31 @@ impl<'a> Named<'a> {
         let bracketed = name.strip_suffix([')', ']']).and_then(|name| name.split_once(['(', '[']));
         let (stem, unit) =
             bracketed.map_or_else(|| split_unit(name), |(stem, unit)| (stem, Some(unit.trim())));
-        Self { stem: plain(stem).trim_end_matches('_').to_owned(), unit }
+        Self { written: stem, stem: plain(stem).trim_end_matches('_').to_owned(), unit }
     }
 
-    /// Number of bits per second in one unit.
+    /// Number of bits per second in one unit. A unit without a time (`downloaded_mbit`) is one of rate only in a column
+    /// that is called a rate.
     fn rate(&self) -> Option<f64> {
-        self.unit.and_then(bits_per_second)
+        let of_rate = RATE_ENDS.iter().any(|end| self.stem.ends_with(end));
+        self.unit.filter(|unit| of_rate || unit.contains(['/', 'p', '_'])).and_then(bits_per_second)
+    }
+
+    /// Whether the name contains one of the long words, or one of the short words as a complete word.
+    fn says(&self, (long, short): ([&str; 3], [&str; 3])) -> bool {
+        let is_short = |word: &str| short.contains(&plain(word).as_str());
+        long.iter().any(|word| self.stem.contains(word))
+            || self.written.split(|c: char| !c.is_alphanumeric()).any(is_short)
+    }
+
+    /// What a rate of this name is instead of the link's rate in this direction; `None` if the name leaves no doubt.
+    fn doubt(&self, towards: Option<Towards>) -> Option<&'static str> {
+        let (other, name) = match towards {
+            Some(Towards::Server) => (DOWNLINK, "the downlink"),
+            _ => (UPLINK, "the uplink"),
+        };
+        let is_link = !NO_LINK.iter().any(|word| self.stem.contains(word));
+        if is_link { self.says(other).then_some(name) } else { Some("a setting") }
     }
 
     /// Number of seconds in one unit.
@@ -312,6 +347,10 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<
     let table = Table::of(bytes, columns)?;
     let time = find(&table, columns.time.as_deref(), &table.times(), "--time-column")?;
     let rate = find(&table, columns.rate.as_deref(), &table.rates(), "--rate-column")?;
+    if columns.rate.is_none() {
+        check_direction(&table, rate, options.towards)?;
+        check_others(&table, rate, columns)?;
+    }
     let optional = |name: &Option<String>| name.as_deref().map(|name| table.column(name)).transpose();
     let (delay, loss) = (optional(&columns.delay)?, optional(&columns.loss)?);
     let time_unit = match (columns.time_unit, Named::of(table.header[time]).seconds()) {
@@ -319,7 +358,7 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<
         (unit, _) => unit,
     };
     let unit = unit_of(&table, rate, columns)?;
-    let delay_unit = columns.delay_unit.unwrap_or(1e-3);
+    let delay_unit = columns.delay_unit.or_else(|| delay_unit(table.header[delay?])).unwrap_or(1e-3);
     let loss_unit = if columns.percent { 1e-2 } else { 1.0 };
     let skip = if table.is_headless(time) { table.header_line } else { table.header_line + 1 };
     let mut rows = Vec::new();
@@ -337,6 +376,11 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<(Vec<Row>, Option<
     }
     let end = rows.last().map(|last| last.begins);
     Ok(if unit == Unit::Bytes { (since_the_row_before(&rows), end) } else { (rows, None) })
+}
+
+/// Number of seconds in the unit of a column of delays; `min` in its name is a minimum and not a minute.
+fn delay_unit(name: &str) -> Option<f64> {
+    Named::of(name).seconds().filter(|&unit| unit <= 1.0)
 }
 
 /// Converts rows that hold the bits since the previous row to rates; each rate is valid from the time of the previous
@@ -363,6 +407,33 @@ fn find(table: &Table<'_>, name: Option<&str>, guessed: &[usize], option: &str) 
             Err(TraceError::at(table.header_line, message))
         }
     }
+}
+
+/// Refuses a guessed column of rates whose name is that of another direction or of a setting.
+fn check_direction(table: &Table<'_>, rate: usize, towards: Option<Towards>) -> Result<(), TraceError> {
+    let name = table.header[rate];
+    let Some(doubt) = Named::of(name).doubt(towards) else { return Ok(()) };
+    let message = format!("`{name}` is {doubt}: `ackclock import FILE --rate-column '{name}'` reads it");
+    Err(TraceError::at(table.header_line, message))
+}
+
+/// Refuses a table with columns of delays or losses that are not selected, beside a guessed column of rates.
+fn check_others(table: &Table<'_>, rate: usize, columns: &Columns) -> Result<(), TraceError> {
+    let selected = |option: &str| match option {
+        "--loss-column" => columns.loss.is_some(),
+        _ => columns.delay.is_some(),
+    };
+    let names = table.header.iter().zip(table.named());
+    let mut unread = names.filter_map(|(name, named)| {
+        let (_, option) = MORE.into_iter().find(|(word, _)| named.stem.contains(word))?;
+        (!selected(option)).then_some((*name, option))
+    });
+    let Some((name, option)) = unread.next() else { return Ok(()) };
+    let rate = table.header[rate];
+    let message = format!(
+        "`{name}` is not read: `ackclock import FILE {option} '{name}'` reads it, and --rate-column '{rate}' leaves it out"
+    );
+    Err(TraceError::at(table.header_line, message))
 }
 
 fn unit_of(table: &Table<'_>, rate: usize, columns: &Columns) -> Result<Unit, TraceError> {
@@ -413,6 +484,10 @@ mod tests {
             ("t,bits_per_second", 0),
             ("t,cell_kbit_s", 2),
             ("time_s;rate_kbps;x", 2),
+            ("time,rate_mbps", 2000),
+            ("timestamp,rate_mbps", 2000),
+            ("t,goodput_mbit", 2000),
+            ("t,Link throughput [kbit]", 2),
         ] {
             let separator = if header.contains(';') { ';' } else { ',' };
             let more = if separator == ';' { ";7" } else { "" };
@@ -439,9 +514,75 @@ mod tests {
             ("time_s,rate_mbps,colour", "line 1: `colour` is not a column"),
             ("time,THROUGHPUT_MBPS,x", "no known form begins with"),
             ("mbps,kbps,wait", "no known form begins with"),
+            ("time,downloaded_mbit,x", "no known form begins with"),
+            ("time,volume_mbit,x", "no known form begins with"),
+            ("elapsed_s,transferred [kbit],x", "no known form begins with"),
+            ("time,download_mbit,x", "line 1: is `download_mbit` in kbit/s or Mbit/s?"),
         ] {
             let error = mean_kbps(&table(header, |n| format!("{n},2,2")), Columns::default()).unwrap_err();
             assert!(error.starts_with(message), "{header}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_rate_of_the_other_direction_or_of_a_setting_is_refused_with_the_option() {
+        let told = |header: &str, towards| {
+            let text = table(header, |n| format!("{n},2"));
+            let options = Options { towards, ..Options::default() };
+            read(text.as_bytes(), &options).map_or_else(|error| error.to_string(), |_| String::new())
+        };
+        for (name, what) in [
+            ("upload_mbps", "the uplink"),
+            ("UL [Mbit/s]", "the uplink"),
+            ("tx_mbps", "the uplink"),
+            ("link_up_mbps", "the uplink"),
+            ("target_mbps", "a setting"),
+            ("rate_limit_mbps", "a setting"),
+            ("delay_mbps", "a setting"),
+        ] {
+            let header = format!("time,{name}");
+            let expected =
+                format!("line 1: `{name}` is {what}: `ackclock import FILE --rate-column '{name}'` reads it");
+            assert_eq!(told(&header, None), expected);
+            assert_eq!(told(&header, Some(Towards::Mobile)), expected);
+            assert_eq!(told(&header, Some(Towards::Server)).is_empty(), what == "the uplink", "{header}");
+            let columns = Columns { rate: Some(name.to_owned()), ..Columns::default() };
+            assert_eq!(mean_kbps(&table(&header, |n| format!("{n},2")), columns), Ok(2000));
+        }
+        let down =
+            "line 1: `dl_mbps` is the downlink: `ackclock import FILE --rate-column 'dl_mbps'` reads it";
+        assert_eq!(told("time,dl_mbps", Some(Towards::Server)), down);
+        for name in ["dl_mbps", "supply_mbps", "update_mbps", "download_mbps"] {
+            assert_eq!(told(&format!("time,{name}"), None), "");
+        }
+    }
+
+    #[test]
+    fn delays_and_losses_beside_guessed_rates_are_selected_or_left_out_explicitly() {
+        let text = table("time_s,throughput_mbps,loss,delay_s", |n| format!("{n},2,0.25,0.04"));
+        let [rate, loss, delay] = ["throughput_mbps", "loss", "delay_s"].map(|name| Some(name.to_owned()));
+        let unread = |name: &str, option: &str| {
+            format!(
+                "line 1: `{name}` is not read: `ackclock import FILE {option} '{name}'` reads it, and --rate-column \
+                 'throughput_mbps' leaves it out"
+            )
+        };
+        let error = |columns| mean_kbps(&text, columns).unwrap_err();
+        assert_eq!(error(Columns::default()), unread("loss", "--loss-column"));
+        let columns = Columns { loss, ..Columns::default() };
+        assert_eq!(error(columns.clone()), unread("delay_s", "--delay-column"));
+        assert_eq!(mean_kbps(&text, Columns { rate, ..Columns::default() }), Ok(2000));
+        let options = Options { columns: Columns { delay, ..columns }, ..Options::default() };
+        let Recording::Samples(samples) = read(text.as_bytes(), &options).unwrap().recording else {
+            unreachable!("tables of rates")
+        };
+        let row = samples.rows()[1];
+        assert_eq!((row.delay, row.loss.probability()), (Span::from_millis(40), 0.25));
+        assert_eq!(["delay_us", "delay_min", "delay"].map(delay_unit), [Some(1e-6), None, None]);
+        for name in ["packet_loss", "Mean delay (ms)", "latency_ms"] {
+            let text = table(&format!("time,throughput_mbps,{name}"), |n| format!("{n},2,0"));
+            let message = mean_kbps(&text, Columns::default()).unwrap_err();
+            assert!(message.starts_with(&format!("line 1: `{name}` is not read")), "{message}");
         }
     }
 
