@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use ackclock_core::{Config, ConfigError, name_of};
+use ackclock_core::{Config, ConfigError, Ecn, name_of};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -79,6 +79,11 @@ pub trait SenderRow: fmt::Debug + Send + Sync {
 
     /// Options of the congestion control that not every row of the sender table uses.
     fn control_options(&self) -> &'static [&'static str];
+
+    /// Codepoint of new data, if the receiver [counts all marks](EcnMode::counts_marks).
+    fn codepoint(&self) -> Ecn {
+        Ecn::Ect0
+    }
 
     /// Whether the receiver should send SACK blocks.
     fn uses_sack(&self) -> bool;
@@ -264,6 +269,10 @@ impl<P: SenderParts> SenderRow for Row<P> {
 
     fn control_options(&self) -> &'static [&'static str] {
         P::Control::OPTIONS
+    }
+
+    fn codepoint(&self) -> Ecn {
+        P::Control::CODEPOINT
     }
 
     fn uses_sack(&self) -> bool {

@@ -20,6 +20,8 @@ mod steps;
 pub mod westwood;
 pub mod westwood_plus;
 
+use ackclock_core::Ecn;
+
 use crate::config::{Halves, SenderConfig};
 
 pub use crate::congestion_control::{
@@ -30,6 +32,8 @@ pub use crate::congestion_control::{
 pub trait BuildControl: CongestionControl + Sized {
     /// Options of [`SenderConfig`] that this control reads, of those that not every control reads.
     const OPTIONS: &'static [&'static str] = crate::congestion_control::WINDOWED;
+    /// Codepoint of new data, if the receiver counts all marks.
+    const CODEPOINT: Ecn = Ecn::Ect0;
 
     /// Creates the controller of a new connection.
     fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self;

@@ -149,6 +149,7 @@ impl Prague {
 impl BuildControl for Prague {
     const OPTIONS: &'static [&'static str] =
         &["prr", "growth", "halves", "initial_ssthresh", "loss_window", "prague"];
+    const CODEPOINT: Ecn = Ecn::Ect1;
 
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         Self::new(&config.prague, context)
@@ -219,7 +220,7 @@ impl CongestionControl for Prague {
     }
 
     fn codepoint(&self) -> Ecn {
-        Ecn::Ect1
+        Self::CODEPOINT
     }
 }
 
