@@ -169,8 +169,11 @@ pub(crate) fn said_unused(merged: &Tree, unused: &[Unused], varied: &[&str]) -> 
 }
 
 /// Whether one of two dotted paths is below the other, or both are equal. The key `flow.KEY` of every flow overlaps that of
-/// each flow.
+/// each flow, and `preset`, which may set any key, overlaps every key.
 fn overlap(varied: &str, key: &str) -> bool {
+    if varied == "preset" {
+        return true;
+    }
     let below = |key: &str| varied.split('.').zip(key.split('.')).all(|(one, other)| one == other);
     below(key) || of_flow(key).is_some_and(|of_every| below(&format!("flow.{of_every}")))
 }

@@ -1,7 +1,9 @@
 //! Keys that have no effect because of other tables of the scenario.
 
+use std::sync::Arc;
+
 use ackclock_core::results::Towards;
-use ackclock_core::{ConfigError, Span, Unused};
+use ackclock_core::{ConfigError, Ecn, Span, Unused};
 use ackclock_edge::REGULATORS;
 use ackclock_link::queue::Codepoints;
 use ackclock_tcp::config::Switch;
@@ -17,24 +19,22 @@ const QUEUES_OF: [&str; 2] = ["queue", "up_queue"];
 impl Tables {
     /// Keys that have a value and no effect on simulated packets.
     pub(crate) fn unused_in_simulation(&self) -> Vec<Unused> {
-        let reason = "has no effect in a simulation, where every handshake is seen: leave the key out, or use it with \
-                      `ackclock link` or `ackclock box`";
-        let scale = |table| Unused::new(&format!("{table}.assumed_scale"), &[], reason);
-        let mut unused: Vec<_> = REGULATORS_OF.into_iter().map(scale).collect();
-        if self.edge.mtu_blackhole {
-            let reason = "has no effect on simulated senders, which know `mtu`: leave the key out, or use it with \
-                          `ackclock link`";
-            unused.push(Unused::new("edge.mtu_blackhole", &[], reason));
-        }
-        unused
+        let reason = "has no effect on simulated senders, which know `mtu`: leave the key out, or use it with `ackclock link`";
+        let blackhole = Unused::new("edge.mtu_blackhole", &[], reason);
+        self.edge.mtu_blackhole.then_some(blackhole).into_iter().collect()
     }
 
-    /// Keys that describe hosts, traffic or a network correctly, and that nothing in the simulated scenario reacts to.
+    /// Keys that describe hosts, traffic, a network or real packets correctly, and that nothing in the simulated scenario
+    /// reacts to.
     ///
     /// # Errors
     /// Same errors as [`check`](Self::check).
     pub(crate) fn unnoticed(&self) -> Result<Vec<Unused>, ConfigError> {
-        let mut unnoticed = self.unnoticed_marks()?;
+        let reason = "has no effect in a simulation, where every handshake is seen; `ackclock link` and `ackclock box` \
+                      use it";
+        let scale = |table| Unused::new(&format!("{table}.assumed_scale"), &[], reason);
+        let mut unnoticed: Vec<_> = REGULATORS_OF.into_iter().map(scale).collect();
+        unnoticed.extend(self.unnoticed_marks()?);
         for (index, flow) in self.flow.iter().enumerate() {
             let path = format!("flow.{index}");
             unnoticed.extend(self.unnoticed_of(flow, &path).map_err(|error| error.under(&path))?);
@@ -107,7 +107,11 @@ impl Tables {
             let sender = relay.map_or_else(|| flow.sender(), |relay| relay.row(flow))?;
             let mode = sender.config().ecn.unwrap_or_default();
             packets.ect |= mode.is_on();
-            packets.l4s |= mode.counts_marks();
+            let control = match relay {
+                Some(relay) if relay.listens()? => relay.fallback()?,
+                _ => Arc::clone(sender),
+            };
+            packets.l4s |= mode.counts_marks() && control.codepoint() == Ecn::Ect1;
         }
         Ok(packets)
     }
@@ -180,6 +184,9 @@ mod tests {
         let start = "x.toml:2: edge.regulator.counts: `unacknowledged` has no effect on a link that keeps no sent packets";
         is_refused(text, start, &[&["edge.down=umts-rlc"], &["edge.bearer=radio-access"]]);
         assert!(simulated(text, &["edge.down.rate=1Mbit/s"]).is_err());
+        let presets = format!("{text}[sweep]\npreset = [\"hsdpa\", \"lte\"]\n");
+        let points = simulated(&presets, &[]).and_then(|scenario| scenario.points());
+        assert_eq!(points.map(|points| points.len()).map_err(|error| error.to_string()), Ok(2));
         let cell = |harq: &str| format!("{text}[edge.down]\nkind = \"cell\"\n{harq}");
         assert!(simulated(&cell(""), &[]).is_err());
         assert!(simulated(&cell("harq = {}"), &[]).is_ok());
@@ -190,8 +197,7 @@ mod tests {
         for regulator in ["wrs", "wrd", "wrb", "forecast"] {
             let text = format!("[edge]\nregulator = {{ kind = \"{regulator}\", assumed_scale = 7 }}\n");
             let start = "x.toml:2: edge.regulator.assumed_scale: `7` has no effect in a simulation";
-            is_refused(&text, start, &[]);
-            assert!(Scenario::load("x.toml", &text, &[]).is_ok(), "`ackclock box` reads it");
+            is_remarked(&text, start, &[&["edge.regulator=none"]]);
         }
     }
 
@@ -228,6 +234,10 @@ mod tests {
             "x.toml:2: edge.queue.ramp: `1ms` has no effect without a sender of L4S",
             &[&["flow.0.sender=prague"]],
         );
+        for sender in ["\"dctcp\"", "\"abc\"", "{ kind = \"cubic\", ecn = \"accurate\" }"] {
+            let text = ramp.replace("{ kind = \"cubic\", ecn = \"on\" }", sender);
+            is_remarked(&text, "x.toml:2: edge.queue.ramp", &[&["flow.0.sender=prague"]]);
+        }
         let router = "[edge]\nqueue = { kind = \"abc-router\", share = 0.9 }\n";
         is_remarked(router, "x.toml:2: edge.queue.share: `0.9` has no effect", &[&["flow.0.sender=abc"]]);
     }
