@@ -8,6 +8,7 @@ cluster's size.
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -123,7 +124,10 @@ def run_part(
 
 @lru_cache(maxsize=1)
 def _jobs(text: Source, keys: tuple[str, ...]) -> _core.Jobs:
-    return _core.Jobs.of_sweep(text.text, name=text.name, base_dir=text.base_dir, set=keys)
+    # The process that started the sweep has warned.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _core.Jobs.of_sweep(text.text, name=text.name, base_dir=text.base_dir, set=keys)
 
 
 @contextmanager

@@ -69,6 +69,19 @@ def test_what_a_change_of_kind_drops_is_warned_of_at_the_line_that_asked_for_it(
     assert [one.filename for one in warned] == [__file__]
 
 
+def test_keys_that_nothing_reacts_to_are_warned_of_once():
+    text = SCENARIO + '\n[[flow]]\nstagger = "1s"\n'
+    swept = text + '\n[sweep]\n"edge.buffer" = ["4p", "10p"]\n'
+    for simulate in [
+        lambda: ackclock.run(text, set={"runs": 1}),
+        lambda: ackclock.sweep(swept, set={"runs": 1}),
+        lambda: ackclock.compare(text, senders=["reno", "sack"], set={"runs": 1}),
+    ]:
+        with pytest.warns(UserWarning, match=r"stagger: `1s` has no effect on a single flow") as warned:
+            simulate()
+        assert [one.filename for one in warned] == [__file__]
+
+
 def test_a_value_that_is_set_takes_the_place_of_the_axis():
     swept = SCENARIO + '\n[sweep]\n"edge.buffer" = ["4p", "10p"]\n'
     results = ackclock.sweep(swept, set={"runs": 1, "edge.buffer": "5p"})

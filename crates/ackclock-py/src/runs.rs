@@ -54,9 +54,7 @@ pub(crate) fn run(
     let scenario = Scenario::load(name, scenario, &set).map_err(wrong)?;
     warn(py, 1, dropped_from([&scenario]))?;
     warn(py, 1, said_of_begins([&scenario]))?;
-    for remark in scenario.said_of_unnoticed().map_err(wrong)? {
-        warn(py, 1, Some(remark))?;
-    }
+    warn_of_unnoticed(py, 1, &scenario)?;
     warn(py, 1, unswept(&scenario))?;
     let points = [Point { labels: Vec::new(), scenario }];
     let batch = Batch {
@@ -152,6 +150,7 @@ impl Jobs {
         let points = scenario.check_simulated().and_then(|()| scenario.points()).map_err(wrong)?;
         warn(py, 2, dropped_from(points.iter().map(|point| &point.scenario)))?;
         warn(py, 2, said_of_begins(points.iter().map(|point| &point.scenario)))?;
+        warn_of_unnoticed(py, 2, &scenario)?;
         Self::new(py, points, base_dir, out, overwrite)
     }
 
@@ -365,6 +364,12 @@ fn unswept(scenario: &Scenario) -> Option<String> {
     let swept = scenario.swept();
     let keys = swept.join(", ");
     (!swept.is_empty()).then(|| format!("{}: run ignores [sweep] ({keys}); use sweep", scenario.name()))
+}
+
+/// Warns of keys that nothing in the scenario reacts to, `depth` stack frames up.
+fn warn_of_unnoticed(py: Python<'_>, depth: i32, scenario: &Scenario) -> PyResult<()> {
+    let remarks = scenario.said_of_unnoticed().map_err(wrong)?;
+    remarks.into_iter().try_for_each(|remark| warn(py, depth, Some(remark)))
 }
 
 /// Raises a `UserWarning` at the line that called the package, `depth` stack frames up.
