@@ -95,7 +95,7 @@ def recording(
         rate: Column of rates.
         unit: Unit of the rates, such as `"Mbit/s"`; `B` are bytes since the row before.
         delay: Column of delays of one direction.
-        delay_unit: Unit of the delays; ms unless given.
+        delay_unit: Unit of the delays; by default that in the header, or ms.
         loss: Column of losses.
         percent: Whether losses are in percent.
         separator: What stands between fields: `,`, `;`, `tab`, `space`.

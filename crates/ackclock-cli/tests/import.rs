@@ -45,7 +45,7 @@ fn each_direction_goes_into_its_own_file() {
 fn both_directions_of_a_table_have_separate_columns() {
     let folder = folder();
     let rows: String = (0..12).map(|n| format!("{n},2\n")).collect();
-    folder.write("log.csv", &format!("time,throughput_mbps\n{rows}"));
+    folder.write("log.csv", format!("time,throughput_mbps\n{rows}"));
     let ended = folder.run(&["import", "log.csv", "--direction", "both", "-o", "drive.csv"]);
     assert!(ended.status != 0 && ended.err.contains("--rate-column"), "{}", ended.err);
     both(&folder, &["import", "log.csv", "--direction", "up", "-o", "up.csv"]);
