@@ -238,6 +238,9 @@ mod tests {
             let text = ramp.replace("{ kind = \"cubic\", ecn = \"on\" }", sender);
             is_remarked(&text, "x.toml:2: edge.queue.ramp", &[&["flow.0.sender=prague"]]);
         }
+        let steered = "[relay]\nsteering = \"rnf\"\nfallback = \"prague\"\n[edge.report]\nevery = \"1s\"\n";
+        let ecn = ramp.replace("\"on\"", "\"accurate\"");
+        assert_eq!(said(&format!("{ecn}{steered}"), &[]), "");
         let router = "[edge]\nqueue = { kind = \"abc-router\", share = 0.9 }\n";
         is_remarked(router, "x.toml:2: edge.queue.share: `0.9` has no effect", &[&["flow.0.sender=abc"]]);
     }
