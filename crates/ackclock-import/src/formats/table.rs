@@ -413,8 +413,14 @@ fn find(table: &Table<'_>, name: Option<&str>, guessed: &[usize], option: &str) 
 fn check_direction(table: &Table<'_>, rate: usize, towards: Option<Towards>) -> Result<(), TraceError> {
     let name = table.header[rate];
     let Some(doubt) = Named::of(name).doubt(towards) else { return Ok(()) };
-    let message = format!("`{name}` is {doubt}: `ackclock import FILE --rate-column '{name}'` reads it");
+    let column = argument(name, rate);
+    let message = format!("`{name}` is {doubt}: `ackclock import FILE --rate-column {column}` reads it");
     Err(TraceError::at(table.header_line, message))
+}
+
+/// A column as an argument in a shell: its name in quotes, or its number if the name has a quote.
+fn argument(name: &str, column: usize) -> String {
+    if name.contains('\'') { (column + 1).to_string() } else { format!("'{name}'") }
 }
 
 /// Refuses a table with columns of delays or losses that are not selected, beside a guessed column of rates.
@@ -423,15 +429,15 @@ fn check_others(table: &Table<'_>, rate: usize, columns: &Columns) -> Result<(),
         "--loss-column" => columns.loss.is_some(),
         _ => columns.delay.is_some(),
     };
-    let names = table.header.iter().zip(table.named());
-    let mut unread = names.filter_map(|(name, named)| {
+    let names = table.header.iter().zip(table.named()).enumerate();
+    let mut unread = names.filter_map(|(column, (name, named))| {
         let (_, option) = MORE.into_iter().find(|(word, _)| named.stem.contains(word))?;
-        (!selected(option)).then_some((*name, option))
+        (!selected(option)).then_some((*name, column, option))
     });
-    let Some((name, option)) = unread.next() else { return Ok(()) };
-    let rate = table.header[rate];
+    let Some((name, column, option)) = unread.next() else { return Ok(()) };
+    let (column, rate) = (argument(name, column), argument(table.header[rate], rate));
     let message = format!(
-        "`{name}` is not read: `ackclock import FILE {option} '{name}'` reads it, and --rate-column '{rate}' leaves it out"
+        "`{name}` is not read: `ackclock import FILE {option} {column}` reads it, and --rate-column {rate} leaves it out"
     );
     Err(TraceError::at(table.header_line, message))
 }
@@ -549,6 +555,10 @@ mod tests {
             let columns = Columns { rate: Some(name.to_owned()), ..Columns::default() };
             assert_eq!(mean_kbps(&table(&header, |n| format!("{n},2")), columns), Ok(2000));
         }
+        // What a shell would take for more than a name is named by its number.
+        let quoted =
+            "line 1: `it's upload_mbps` is the uplink: `ackclock import FILE --rate-column 2` reads it";
+        assert_eq!(told("time,it's upload_mbps", None), quoted);
         let down =
             "line 1: `dl_mbps` is the downlink: `ackclock import FILE --rate-column 'dl_mbps'` reads it";
         assert_eq!(told("time,dl_mbps", Some(Towards::Server)), down);
