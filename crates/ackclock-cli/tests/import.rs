@@ -42,12 +42,26 @@ fn each_direction_goes_into_its_own_file() {
 }
 
 #[test]
+fn a_recording_of_one_direction_is_not_written_as_both() {
+    let folder = folder();
+    folder.write("own.csv", "time_s,rate_kbps\n0,1000\n1,2000\n2,\n");
+    folder.write("log.down", "1\n2\n5\n9\n");
+    for file in ["own.csv", "log.down"] {
+        let ended = folder.run(&["import", file, "--direction", "both", "-o", "drive.csv"]);
+        let told =
+            format!("{file}: --direction both: it is a recording of one direction: leave out --direction");
+        assert!(ended.status == 2 && ended.err.contains(&told), "{}", ended.err);
+        assert!(!folder.path("drive.down.csv").exists());
+    }
+}
+
+#[test]
 fn both_directions_of_a_table_have_separate_columns() {
     let folder = folder();
     let rows: String = (0..12).map(|n| format!("{n},2\n")).collect();
     folder.write("log.csv", format!("time,throughput_mbps\n{rows}"));
     let ended = folder.run(&["import", "log.csv", "--direction", "both", "-o", "drive.csv"]);
-    assert!(ended.status != 0 && ended.err.contains("--rate-column"), "{}", ended.err);
+    assert!(ended.status == 2 && ended.err.contains("--rate-column"), "{}", ended.err);
     both(&folder, &["import", "log.csv", "--direction", "up", "-o", "up.csv"]);
 }
 

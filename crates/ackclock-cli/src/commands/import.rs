@@ -149,12 +149,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     };
     let read: Vec<(String, Option<Towards>, Imported)> =
         ways.iter().map(read_way).collect::<Result<_, Failure>>()?;
-    if ways.len() > 1 && read.iter().any(|(_, _, imported)| imported.form == Form::Columns) {
-        let file = args.file.display();
-        return Err(Failure::Input(format!(
-            "{file}: --direction both: each direction has a separate column: import them one by one with --rate-column"
-        )));
-    }
+    check_both(&args.file, &read.iter().map(|(_, _, imported)| imported).collect::<Vec<_>>())?;
     for (name, towards, imported) in &read {
         say(name, imported);
         if let Some(out) = &args.out {
@@ -169,6 +164,19 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     let recordings: Vec<_> = read.into_iter().map(|(name, _, imported)| (name, imported)).collect();
     output::print(&described(&recordings).render(terminal_width()))
+}
+
+/// Refuses to read both directions from a recording of one.
+fn check_both(file: &Path, read: &[&Imported]) -> Result<(), Failure> {
+    let [down, up] = read else { return Ok(()) };
+    let why = if down.form == Form::Columns {
+        "each direction has a separate column: import them one by one with --rate-column"
+    } else if down.recording == up.recording {
+        "it is a recording of one direction: leave out --direction"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Input(format!("{}: --direction both: {why}", file.display())))
 }
 
 /// Refuses to write a capture of application traffic without `--force`.
