@@ -13,9 +13,9 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 apt-get download -qq iperf3 libiperf0 libsctp1 iperf nuttcp >/dev/null 2>&1 || { echo "skipped: the tools cannot be had"; exit 77; }
-for package in ./*.deb; do dpkg -x "$package" root; done
+for package in ./*.deb; do dpkg -x "$package" unpacked; done
 echo "packages:" *.deb
-export LD_LIBRARY_PATH=$(dirname "$(find "$folder/root" -name libiperf.so.0 | head -n 1)") PATH="$folder/root/usr/bin:$PATH"
+export LD_LIBRARY_PATH=$(dirname "$(find "$folder/unpacked" -name libiperf.so.0 | head -n 1)") PATH="$folder/unpacked/usr/bin:$PATH"
 cat >inside.sh <<'CODE'
 ip link set lo mtu 1500 up
 # nuttcp has no option for congestion control.
